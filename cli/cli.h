@@ -59,7 +59,10 @@ bool cli_is_trace(const char *path);
 /* Would writing @to destroy @from? Both may be missing. */
 bool cli_is_same_file(const char *from, const char *to);
 
-/* @path is one trace too many for a command that reads one: report it, as cli_misuse(). */
+/*
+ * Report that @path is a second trace for a command that reads only one. Returns the same as
+ * cli_misuse().
+ */
 int cli_refuse_second(const char *command, const char *path);
 
 /* cli_open() for one or several traces, which are read as one (core/store/read/joint.h). */

@@ -162,7 +162,7 @@ static int read_lines(struct config *config)
 	return err;
 }
 
-/* The path of the file. NULL: none, or out of memory. */
+/* The path of the configuration file. NULL: there is none, or out of memory. */
 static char *find_path(bool *ret_named)
 {
 	const char *named = getenv("VERBATIM_CONFIG"), *xdg = getenv("XDG_CONFIG_HOME");

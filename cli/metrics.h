@@ -40,7 +40,7 @@ void metrics_begin(struct metrics *metrics, const struct metric *metric);
 /* A sample; @labels: METRIC_LABELS at most, the last one has no name. */
 void metrics_count(struct metrics *metrics, const struct metric_label *labels, uint64_t value);
 
-/* The same for a time, which is written in seconds. */
+/* Add a sample of a time, which is written in seconds. */
 void metrics_time(struct metrics *metrics, const struct metric_label *labels, int64_t ns);
 
 /* A histogram or a summary of times; NULL and an empty one are left out. */

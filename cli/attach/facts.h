@@ -1,6 +1,8 @@
 #pragma once
 /*
- * What is known of a process that was not recorded. Filled by attach.c. Not thread-safe.
+ * The data about a process that was not recorded. Filled by attach.c.
+ *
+ * Not thread-safe.
  */
 #include "cli/attach/core_rings.h"
 #include "cli/attach/fabric.h"

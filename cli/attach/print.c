@@ -202,7 +202,7 @@ static struct table *list_contexts(const struct facts *facts)
 	return table;
 }
 
-/* What the first request of a send queue that is not executed waits for. */
+/* The texts for what the first request of a send queue that is not executed waits for. */
 static const char *const waits[HANDLE_WAITS + 1] = {
 	[HANDLE_RUNS] = "-",
 	[HANDLE_WAITS_RECEIVER] = "receiver",

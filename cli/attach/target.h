@@ -23,7 +23,7 @@ struct target_thread {
 	uint64_t sp, pc; /* 0: not known */
 };
 
-/* What a descriptor refers to. */
+/* The kind of file that a descriptor refers to. */
 enum target_fd_kind {
 	TARGET_FD_OTHER,
 	TARGET_FD_UVERBS,
@@ -82,7 +82,7 @@ void target_fini(struct target *process);
 /* Is the program of @process of another architecture, or 32-bit? */
 bool target_is_foreign(const struct target *process);
 
-/* What @thread does now: state, system call, SP and PC. False: it has ended. */
+/* Read the current state, system call, SP and PC of @thread. False: it has ended. */
 bool target_read_call(pid_t pid, struct target_thread *thread);
 
 /* Does @process still run? False if its PID now belongs to a different process. */

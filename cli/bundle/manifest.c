@@ -1,6 +1,4 @@
-/*
- * What is in a bundle: manifest.json
- */
+/* The list of a bundle's files: manifest.json */
 #include "cli/bundle/manifest.h"
 
 #include <assert.h>

@@ -1,6 +1,4 @@
-/*
- * What control verbs wait for, and which later events need their objects
- */
+/* The events that control verbs wait for, and the later events that need their objects */
 #include "cli/emit/call_order.h"
 
 #include <errno.h>

@@ -425,7 +425,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 	return err ? err : order_end(&maker->order);
 }
 
-/* The thread of a process that acted last; 0: none did. */
+/* The thread of the process that has called a verb last; 0: none has. */
 static uint32_t find_last_thread(const struct program *program, uint32_t process)
 {
 	for (uint32_t t = program->nthreads; t; t--)

@@ -16,12 +16,12 @@ enum { LOOPS_DEEP = 6 };
  */
 struct node {
 	uint64_t shape; /* nodes of equal shape may be iterations of one loop */
-	/* of a statement */
+	/* members of a statement */
 	uint32_t text;
 	uint32_t coming; /* for a wait: the text of the event after it; 0: it is an event itself */
 	uint32_t nvalues;
 	size_t nturns;
-	/* of a loop */
+	/* members of a loop */
 	unsigned int depth;  /* nesting depth of loops; 1 also for a statement */
 	struct node **parts; /* NULL: a statement */
 	size_t nparts;

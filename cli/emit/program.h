@@ -95,7 +95,7 @@ void program_fini(struct program *program);
 /* Forget everything except for facts learned from the trace (links.h and others). */
 void program_restart(struct program *program);
 
-/* Remember that @what was left out. 0 or -ENOMEM. */
+/* Note that @what was left out. 0 or -ENOMEM. */
 int program_leave_out(struct program *program, const char *what, const char *why);
 
 /*

@@ -5,8 +5,8 @@
 #include "cli/emit/maker.h"
 
 /*
- * The process whose memory a queue pair accesses; whether a request accesses memory of it; in which
- * region.
+ * The process whose memory a queue pair accesses; does a request access its memory? In which
+ * region?
  */
 uint32_t field_find_peer_process(const struct maker *maker, uint32_t qp);
 bool field_is_remote(const struct wr *wr);

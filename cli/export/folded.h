@@ -20,6 +20,9 @@ enum folded_value { FOLDED_REQUESTS, FOLDED_TIME, FOLDED_CALLS, FOLDED_BYTES };
 int folded_trace(struct trace *trace, const struct profile_select *select,
 		 const enum folded_value *values, size_t n, struct text *outs);
 
-/* The same of a profile with places by process (struct profile_select). */
+/*
+ * Fold the stacks of a profile with places by process (struct profile_select), as folded_trace()
+ * does.
+ */
 int folded_profile(struct trace *trace, struct symbols *symbols, const struct profile *profile,
 		   const enum folded_value *values, size_t n, struct text *outs);

@@ -26,7 +26,7 @@ enum { NAME_RECEIVE = 1, NAME_REQUEST, NAME_OPCODE, NAME_VERB = NAME_OPCODE + 32
 
 enum track_note { NOTE_EVENT = 1, NOTE_ID, NOTE_BYTES, NOTE_STATUS, NOTE_RESULT, NOTE_END };
 
-/* A track; 0 as @parent: none. */
+/* A track; @parent 0: it has none. */
 struct track {
 	uint64_t id, parent;
 	const char *name;

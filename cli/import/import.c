@@ -510,7 +510,7 @@ static int import_in_process(void *arg)
 	return cli_status(err);
 }
 
-/* babeltrace2 crashed or did not end: remove what was imported so far. */
+/* babeltrace2 crashed or did not end: remove the file with the events imported so far. */
 static int report_end(const struct import *import, int signal)
 {
 	if (*import->made)

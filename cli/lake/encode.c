@@ -339,7 +339,7 @@ static inline const struct spelled_event *spell_next(struct event_speller *spell
 	return now;
 }
 
-/* Write what the names of the events, at most NAMES, do not have in common with the last one. */
+/* Write the part of each name that differs from the name before, for at most NAMES events. */
 static void put_names(struct event_speller *speller, const int64_t *threads, const int64_t *numbers,
 		      size_t n, int64_t *common, int64_t *rest, struct text *tails)
 {

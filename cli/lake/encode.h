@@ -19,7 +19,7 @@ static inline unsigned int encode_width(uint64_t number)
 /* RLE: runs, and groups of eight packed values of @width bits, 1 to 16. */
 void encode_rle(struct text *to, const uint16_t *values, size_t n, unsigned int width);
 
-/* The same for @n equal values. */
+/* Encode @n equal values. */
 void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width);
 
 /* DELTA_BINARY_PACKED. */

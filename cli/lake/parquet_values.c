@@ -99,7 +99,7 @@ static void select_set_by_row(struct values *values, const struct rowset_column 
 	}
 }
 
-/* The same if each row has its own value or NULL. */
+/* Select the set values if each row has its own value or NULL. */
 static void select_own(struct values *values, const struct rowset_column *from)
 {
 	uint32_t n = 0;

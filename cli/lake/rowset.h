@@ -34,8 +34,8 @@ struct words {
 };
 
 /*
- * Most columns of most tables have one value, or none, in all rows of a set: it is stored once, and
- * in an array only from the first row on that differs.
+ * Most columns have one value, or none, in all rows of a set. It is stored once, and an array is
+ * used only from the first row that differs.
  */
 struct rowset_column {
 	bool text;

@@ -39,7 +39,7 @@ void thrift_put_bytes(struct thrift *t, int id, const void *bytes, size_t n);
 
 /* A list, whose @n elements follow: structures, between thrift_open() and thrift_close(), ... */
 void thrift_list(struct thrift *t, int id, enum thrift_type type, size_t n);
-/* ... or these. */
+/* Put an element of a list. */
 void thrift_put_element_int(struct thrift *t, int64_t number);
 void thrift_put_element_text(struct thrift *t, const char *text);
 

@@ -38,5 +38,5 @@ int model_write(const struct load *load, const char *title, struct text *to);
  */
 int model_read(const char *path, struct load *ret_load);
 
-/* The same for a text in memory, which is changed; @path is for messages. */
+/* Parse a text in memory, which is changed; @path is for messages. */
 int model_parse(char *text, const char *path, struct load *ret_load);

@@ -103,7 +103,7 @@ static void add_memory(struct message_path *path, const struct life *queue, cons
 	}
 }
 
-/* Memory of the other end, when the request was posted. */
+/* Add the memory of the other end, as it was when the request was posted. */
 static void add_remote(struct message_path *path, const struct life *qp, const struct wr *wr)
 {
 	const struct remote_access remote = { .qp = qp,

@@ -21,7 +21,7 @@
 	X("timeout", TIMEOUT, timeout)                                  \
 	X("retry_cnt", RETRY_CNT, retry_cnt)
 
-/* As other commands print it: QP numbers and PSNs in hexadecimal, the MTU in bytes. */
+/* Add a value as other commands print it: QP numbers and PSNs in hexadecimal, the MTU in bytes. */
 static void add_number(struct table *table, const struct qp *qp, uint32_t bit, uint32_t value)
 {
 	bool is_hex = bit & (ABI_QP_DEST_QPN | ABI_QP_SQ_PSN | ABI_QP_RQ_PSN);

@@ -92,7 +92,7 @@ static void add_mtu(struct table *facts, uint32_t mtu)
 		properties_add(facts, "path_mtu", "%u, which does not exist", mtu);
 }
 
-/* Add the attributes that the program has set: the others are not known. */
+/* Add the attributes that the program has set; other attributes are not known. */
 static void add_attributes(struct table *facts, const struct qp *qp)
 {
 #define ADD_NUMBER(bit, member, format) \

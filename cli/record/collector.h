@@ -61,8 +61,8 @@ void collector_hold(struct collector *collector);
 void collector_mark(struct collector *collector);
 
 /*
- * The processes are not recorded any more. When one ends now, its end is not part of the recording:
- * what it did until then is not known.
+ * The processes are not recorded any more. If a process ends now, its end is not recorded, since
+ * its events until then are missing.
  */
 void collector_detach(struct collector *collector);
 
@@ -90,7 +90,10 @@ bool collector_has_live_rings(const struct collector *collector);
 /* After collector_finish(): was there a ring that could not be read? */
 bool collector_has_unreadable(const struct collector *collector);
 
-/* Were programs started as another user, so that they could not be recorded? Reported already. */
+/*
+ * Were programs started as another user, so that they could not be recorded? The collector has
+ * already reported it.
+ */
 bool collector_has_unrecordable(const struct collector *collector);
 
 /* Has the living process @pid had a ring: has it called a verb? */

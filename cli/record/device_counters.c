@@ -37,7 +37,7 @@ enum {
 	EACH = 1000000000, /* ns between two samples */
 };
 
-/* A setting of the device that is among its counters. */
+/* Is @name a setting of the device, not a counter? */
 static bool is_setting(const char *name)
 {
 	return !strcmp(name, "lifespan");

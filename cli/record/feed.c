@@ -147,7 +147,9 @@ static int pass_to_writer(struct feed *feed, struct writer *writer, const struct
 	return n;
 }
 
-/* Return the space of what was read to the program, unless that waits for a commit. */
+/*
+ * Return the space of the events that were read to the program, unless it must wait for a commit.
+ */
 static void consume_ring(struct feed *feed)
 {
 	if (feed->ring.holds)

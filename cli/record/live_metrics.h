@@ -21,7 +21,7 @@ struct live_types {
 	size_t n;
 };
 
-/* What the recorder knows besides the trace. */
+/* The facts that the recorder has besides the trace. */
 struct live_facts {
 	const struct writer_alarms *alarms;
 	struct live_types *types;

@@ -50,7 +50,8 @@ int ring_search_new_rings(struct ring_search *search);
 int ring_search_missing(struct ring_search *search);
 
 /*
- * The same, unless the last number was given out so long ago that its ring will never be created.
+ * As ring_search_missing(), unless the last ring number was assigned so long ago that its ring will
+ * never be created.
  */
 int ring_search_recent(struct ring_search *search);
 

@@ -1,4 +1,4 @@
-/* What a session could not record */
+/* Reports of the data that a session could not record */
 #include "cli/record/unrecorded.h"
 
 #include <unistd.h>

@@ -323,7 +323,10 @@ static bool is_rule(const struct goal *goal, const struct json_node *finding)
 	       (!goal->process || goal->process == number_of(finding, "process"));
 }
 
-/* Does the part break a rule that the whole trace does not? Then it is not what happened. */
+/*
+ * Does the part break a rule that the whole trace does not break? Then the part does not show what
+ * happened.
+ */
 static bool has_new_rule(struct goal *goal, bool whole, const struct json_node *root)
 {
 	const struct json_node *finding = json_first(member_of(root, "findings"));

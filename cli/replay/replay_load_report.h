@@ -15,6 +15,6 @@ struct load_report {
 	struct histogram lateness; /* of requests whose queue was not full, ns */
 };
 
-/* The verdict, then rates, issue times, and what was not sent or received. */
+/* Print the verdict, then rates, issue times, and the requests that were not sent or received. */
 void load_report_text(const struct load_report *report, FILE *to);
 void load_report_json(const struct load_report *report, FILE *to);

@@ -45,7 +45,7 @@ static const struct group {
 	{ "ibv_", "refused ", LISTING_REFUSED },
 };
 
-/* With calls of these, a replay needs the network to itself. */
+/* A replay with calls of these verbs needs the network to itself. */
 static const char *const alone[] = { "rdma_*", "ibv_attach_mcast", "ibv_create_flow" };
 
 static int add_group(struct trace *trace, const struct group *group, struct text *covers)
@@ -105,7 +105,7 @@ struct suite {
 	int err;
 };
 
-/* Which traces and devices there are */
+/* The traces and devices of a suite */
 
 static const char *name_of(const struct suite *suite, size_t trace)
 {

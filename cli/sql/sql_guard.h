@@ -1,7 +1,5 @@
 #pragma once
-/*
- * What a query may do: read the trace, and use nothing else of SQLite.
- */
+/* Restricts queries: they may read the trace, and use nothing else of SQLite. */
 #include <sqlite3.h>
 
 enum { SQL_REFUSED = 128 };

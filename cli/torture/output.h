@@ -1,6 +1,8 @@
 #pragma once
 /*
- * What a run of the program has written. Not thread-safe.
+ * The output of a run of the program.
+ *
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

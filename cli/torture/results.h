@@ -39,7 +39,7 @@ int results_mark_known(struct results *results, const char *baseline);
 /* Was the failure not handled? */
 bool result_is_bad(const struct result *result);
 
-/* Does an earlier result say the same? */
+/* Is an earlier result equal to result @i? */
 bool results_is_repeat(const struct results *results, size_t i);
 
 /*

@@ -538,7 +538,7 @@ static int make_scratch(struct torture *t)
 	return mkdtemp(t->scratch) ? 0 : log_err(-errno, "create a directory in %s", folder);
 }
 
-/* Remove what is left of the runs: the reference. */
+/* Remove the remaining files of the runs: those of the reference. */
 static void remove_scratch(const struct torture *t)
 {
 	struct run all = { 0 };

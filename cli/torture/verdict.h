@@ -30,7 +30,7 @@ enum verdict verdict_find(const char *name);
 /* Is @verdict neither handled nor missed? */
 bool verdict_is_bad(enum verdict verdict);
 
-/* What runs without failures do. */
+/* The behaviour of runs without failures. */
 struct reference {
 	int status;      /* exit status of each program */
 	char *output;    /* numbers masked; NULL: it differs from run to run */
