@@ -1,4 +1,4 @@
-/* What a replayed call changed in the state of the replay */
+/* The changes that a replayed call makes to the state of the replay */
 #include "replay/effect.h"
 
 #include <limits.h>

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * Collects what must be known of the whole trace before its first event is replayed.
- */
+/* Collects the facts of the whole trace that must be known before its first event is replayed. */
 struct replay;
 
 /* Learn objects, memory, connections and ports. Returns 0 or -errno after log_err(). */

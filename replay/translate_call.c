@@ -177,7 +177,7 @@ static void lower_caps(struct translation *t, const struct device *device, struc
 	LOWER(t, cap->max_recv_sge, device->attr.max_sge);
 }
 
-/* Ask for the size that was granted, if it is more than what was asked for. */
+/* Request the size that the recorded device granted, if the program requested less. */
 static void raise_size(const struct translation *t, enum arg arg, uint32_t *size)
 {
 	int64_t granted;

@@ -68,7 +68,7 @@ static bool find_address(struct cm_task *t, enum arg arg, const char **ret_text,
 	return false;
 }
 
-/* Was the address that of another host, or in use by another program? */
+/* Was @text the address of another host, or an address in use by another program? */
 static bool is_foreign_address(struct cm_task *t, const char *text)
 {
 	if (!t->call->failed)

@@ -39,7 +39,10 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
  */
 uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr);
 
-/* The same for request @wr, posted to @qp, if it is a read or an atomic; else 0. */
+/*
+ * Note the buffers of request @wr, posted to @qp, if it is a read or an atomic, as
+ * contents_landing() does; else 0.
+ */
 uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const struct wr *wr,
 			const struct replica_qp *qp);
 

@@ -1,6 +1,4 @@
-/*
- * Changes of traffic
- */
+/* Scaling and mixing traffic */
 #include "replay/load/load_change.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@ struct load_share {
 
 enum { LOAD_GAP = -1, LOAD_SHARES = 12 /* sizes of one operation, and gaps, at most */ };
 
-/* What a class sends, per sender. */
+/* The traffic of a class, per sender. */
 struct load_summary {
 	struct load_share *sizes; /* by opcode and size; the weights of all add up to 1 */
 	size_t nsizes;

@@ -73,5 +73,5 @@ uint32_t synth_srqn(struct replay *r, uint32_t object, uint32_t srqn);
  */
 uint32_t synth_datagram_qpn(struct replay *r, uint32_t object, uint32_t qpn);
 
-/* Report what was inferred: 0 or -ENOMEM. */
+/* Report the facts that were inferred about the other ends. 0 or -ENOMEM. */
 int synth_report(struct replay *r);

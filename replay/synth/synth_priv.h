@@ -140,7 +140,7 @@ struct synth_spot {
 	int64_t time;
 };
 
-/* First pass: what is known of a recorded queue pair since it was connected (synth_stop.c). */
+/* First pass: the state of a recorded queue pair since it was connected (synth_stop.c). */
 struct synth_life {
 	bool broken;              /* the queue pair has failed, or was set to ERR */
 	uint32_t cause;           /* 1 + index in made.breaks: how the other end made it fail; 0 */

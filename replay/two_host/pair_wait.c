@@ -11,8 +11,8 @@
 #define SECOND 1000000000ll /* ns */
 
 /*
- * The other replay may wait for its own device meanwhile, up to the whole time-out; so events that
- * are certain to come are waited for longer.
+ * The other replay may itself wait for its device, up to the whole time-out. So the limit is longer
+ * for events that are certain to come.
  */
 int64_t pair_wait_limit(const struct pair *p)
 {
