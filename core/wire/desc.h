@@ -41,7 +41,7 @@ enum field_kind {
 	FIELD_BYTES,    /* @size bytes, unchanged */
 	FIELD_SOCKADDR, /* an address; in memory behind a pointer if @size is that of a pointer */
 	FIELD_BLOB,     /* a pointer to bytes; sibling @count has their number */
-	/* the same for data of the program, recorded according to the payload rule */
+	/* bytes that are data of the program, recorded according to the payload rule */
 	FIELD_PRIVATE,
 	FIELD_OBJS, /* a NULL-terminated array of handles with their fields */
 };

@@ -29,5 +29,5 @@ void redact_free(struct redact *redact);
 /* The callback for a writer, valid as long as @redact; if @redact is NULL, nothing is replaced. */
 struct writer_redact redact_writer(struct redact *redact);
 
-/* The same for a text that is not written to a trace. */
+/* As redact_writer(), for a text that is not written to a trace. */
 bool redact_text(struct redact *redact, enum writer_text kind, const char *text, struct text *to);

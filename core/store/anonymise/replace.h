@@ -20,5 +20,5 @@ int64_t replace_number(struct substitutes *substitutes, enum identity identity, 
 void replace_arguments(struct substitutes *substitutes, const char *json, size_t n,
 		       struct text *to);
 
-/* The same, but only names of hosts are replaced, no addresses. */
+/* As replace_arguments(), but only names of hosts are replaced, no addresses. */
 void replace_hosts(struct substitutes *substitutes, const char *json, size_t n, struct text *to);

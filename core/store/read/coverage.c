@@ -1,4 +1,4 @@
-/* What the recorder could not observe */
+/* The data that the recorder could not observe */
 #include "core/store/read/coverage.h"
 
 #include "core/store/db/sql.h"

@@ -309,7 +309,7 @@ int writer_forget(struct writer *writer, uint64_t keep);
 void writer_read_until(struct writer *writer, int64_t time);
 int64_t writer_awaits_reader(const struct writer *writer);
 
-/* What the trace needs from before a cut: live objects, and the calls that they need. */
+/* The objects and calls from before a cut that the trace still needs. */
 struct writer_needs {
 	size_t objects, calls;
 };
