@@ -9,7 +9,7 @@
 /* Allocate @size zeroed bytes. Returns their offset in the segment, or 0 if it is full. */
 uint64_t heap_alloc(uint64_t size);
 
-/* The same without allocated memory: call segment_reserve_in() before using it. */
+/* As heap_alloc(), but only address space: call segment_reserve_in() before using it. */
 uint64_t heap_alloc_bare(uint64_t size);
 
 /* The number of allocations that failed because of VERBATIM_SOFT_MEMORY. Any thread. */

@@ -11,5 +11,5 @@ bool noise_wanted(void);
 /* Set all fields of an error completion except wr_id, status, qp_num and vendor_err to noise. */
 void noise_fill_wc(struct ibv_wc *wc);
 
-/* The same for a poll of an extended CQ. */
+/* The entry for a poll of an extended CQ. */
 extern const struct shm_cqe noise_entry;

@@ -17,7 +17,7 @@ void pipe_close(int fd, uint32_t id);
 
 /* Send @event to pipe @id of the process that owns @seg. Never blocks; an event is never lost. */
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event);
-/* The same for a process given by its node and instance. */
+/* As pipe_send(), for a process given by its node and instance. */
 void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pipe_event *event);
 
 /* Remove the events for an object from pipe @id of this process. */

@@ -19,7 +19,7 @@ bool sysfs_tree_watches(const char *path);
  */
 const char *sysfs_tree_path(const char *path, char buf[SYSFS_TREE_PATH]);
 
-/* The same for a path relative to the directory @dir, as for openat(2). */
+/* As sysfs_tree_path(), for a path relative to the directory @dir, as for openat(2). */
 const char *sysfs_tree_path_at(int dir, const char *path, char buf[SYSFS_TREE_PATH]);
 
 /* Convert a path in the tree to the path that it represents, in place; returns it. */
