@@ -37,7 +37,7 @@ struct polled_cq {
 	uint32_t cq; /* object */
 	uint64_t handle;
 	uint64_t empty;         /* polls before the last completion */
-	struct event_id polled; /* the last completions; 0:0: none */
+	struct event_id polled; /* the last poll that returned completions; 0:0: none */
 	uint32_t qp;            /* of the last completion: object, 0: not known */
 	uint32_t most;          /* completions of one poll, */
 	struct event_id full;   /* and the first such poll */

@@ -48,5 +48,5 @@ void waits_poll(struct waits *waits, const struct trace_event *event);
  */
 void waits_note_success(struct waits *waits, struct model *model, const struct model_exit *end);
 
-/* It is known how the other ends ended: complete the sentences. */
+/* The ends of all processes are known: complete the sentences about the other ends. */
 void waits_finish(struct waits *waits);

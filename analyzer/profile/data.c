@@ -141,7 +141,7 @@ static void count_send(struct profiler *p, struct counted_post *to, const struct
 		count_signal(to, wr);
 }
 
-/* Since when its process has been counted, with no event missing. */
+/* The time since which all events of @process have been counted. */
 static int64_t counted_since(const struct profiler *p, uint32_t process)
 {
 	int64_t since = process < p->ninside ? p->inside[process].since : 0;
