@@ -32,7 +32,7 @@ struct rows_columns {
 	 * table have no keys.
 	 */
 	uint64_t classed;
-	unsigned int key_words; /* of 8 bytes */
+	unsigned int key_words; /* number of 8-byte words of the key */
 	/* columns whose texts are the events of the thread and the number in other columns */
 	struct {
 		int text, thread, n; /* text 0: none */

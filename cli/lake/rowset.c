@@ -163,8 +163,8 @@ struct common_value {
 };
 
 /*
- * Do cells of another kind than numbers have one value? Then it is looked up once. Returns 1, 0 or
- * -ENOMEM.
+ * Do all cells of a text column have one value, a text or NULL? Then a text is looked up only once.
+ * Cells with numbers count as NULL. Returns 1, 0 or -ENOMEM.
  */
 static int find_common_value(struct rowset_column *column, const struct cells *cells, uint32_t n,
 			     struct common_value *ret_same)

@@ -226,7 +226,7 @@ static void name_documents(struct document documents[DOCUMENTS], const char *pat
 	memcpy(documents, all, sizeof(all));
 }
 
-/* The worst exit status that is not a result. */
+/* The worst exit status of a document that could not be made; CLI_FINE: all were made. */
 static int find_status(const struct document *documents, size_t n)
 {
 	int status = CLI_FINE;
