@@ -97,7 +97,7 @@ static inline bool is_plain_word(const char *text, bool lines)
 
 	memcpy(&word, text, WORD);
 	slashes = word ^ repeat_byte('\\');
-	/* the highest bit of a byte: it is not ASCII, or DEL; or it is below ' ' */
+	/* the highest bit of a byte is set if the byte is not ASCII, is DEL, or is below ' ' */
 	bad = (word | (word + repeat_byte(1)) | (word - repeat_byte(' '))) & high;
 	return !bad && (lines || !((slashes - repeat_byte(1)) & ~slashes & high));
 }
