@@ -167,8 +167,8 @@ static void note_batch(const struct ibv_qp_ex *qp)
 }
 
 /*
- * Called before a batch ends. A thread that ends another thread's batch stores itself; if the
- * thread that began the batch continues, it finds this.
+ * Called before a batch ends. A thread that ends another thread's batch stores its own number; the
+ * thread that began the batch finds the number if it continues the batch.
  */
 static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 {
