@@ -45,7 +45,7 @@ static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **value
 					    map_get(&writer->open, open_key(id), &value));
 }
 
-/* SQL: sql_has_child(process, fork_seq): is the fork's child in the trace? */
+/* SQL: has_child(process, fork_seq): is the fork's child in the trace? */
 static void sql_has_child(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
@@ -70,8 +70,8 @@ int forget_init(struct writer *writer, bool cuts)
 	/* registered before the statements that use them are prepared */
 	if (sqlite3_create_function(writer->db, "sql_is_needed", 2, SQLITE_UTF8, writer,
 				    sql_is_needed, NULL, NULL) ||
-	    sqlite3_create_function(writer->db, "sql_has_child", 2, SQLITE_UTF8, writer,
-				    sql_has_child, NULL, NULL))
+	    sqlite3_create_function(writer->db, "has_child", 2, SQLITE_UTF8, writer, sql_has_child,
+				    NULL, NULL))
 		return sql_fail(writer->db, "make functions");
 	if (forget_rows_init(writer))
 		return -ENOMEM;

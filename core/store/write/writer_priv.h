@@ -211,7 +211,7 @@ struct control_cut {
 	  " AND last_n <= ? ORDER BY first_n LIMIT 1") \
 	S(drop_block, "DELETE FROM main.call_chunk WHERE thread = ? AND first_n = ?") \
 	S(past_events, "DELETE FROM event " PAST_CALLS) \
-	S(past_forks, "DELETE FROM fork " PAST " AND NOT is_parting(process, fork_seq)") \
+	S(past_forks, "DELETE FROM fork " PAST " AND NOT has_child(process, fork_seq)") \
 	S(past_memory, "DELETE FROM memory " PAST) \
 	S(past_misuse, "DELETE FROM misuse " PAST) \
 	S(past_marks, "DELETE FROM mark " PAST) \
