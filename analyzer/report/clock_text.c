@@ -35,7 +35,7 @@ static void add_estimate(struct text *text, const struct trace_clock *clock, int
 
 /* Traces whose clocks are described in one sentence */
 struct clock_group {
-	size_t first, n;          /* traces */
+	size_t first, second, n;  /* traces; @second if n > 1 */
 	struct trace_clock clock; /* of the first */
 	int64_t ahead;
 };
@@ -78,8 +78,10 @@ static const char *find_name(const struct trace *trace, size_t i)
 static void add_group(struct text *text, const struct trace *trace, const struct clock_group *group)
 {
 	text_addf(text, "%s", find_name(trace, group->first));
-	if (group->n > 1)
-		text_addf(text, " and %zu more trace%s", group->n - 1, group->n == 2 ? "" : "s");
+	if (group->n == 2)
+		text_addf(text, " and %s", find_name(trace, group->second));
+	else if (group->n > 2)
+		text_addf(text, " and %zu more traces", group->n - 1);
 	text_addf(text, ": ");
 	add_clock(text, group);
 }
@@ -105,6 +107,12 @@ static bool are_alike(const struct trace_clock *a, const struct trace_clock *b)
 	       !b->contradicts && !a->pairs == !b->pairs;
 }
 
+static void add_to_group(struct clock_group *group, size_t trace)
+{
+	if (group->n++ == 1)
+		group->second = trace;
+}
+
 /* The groups in the order of their first traces: at most @max, and how many traces are in none. */
 static size_t group_clocks(const struct trace *trace, size_t max, struct clock_group *groups,
 			   size_t *ret_left)
@@ -119,7 +127,7 @@ static size_t group_clocks(const struct trace *trace, size_t max, struct clock_g
 		while (k < ngroups && !are_alike(&groups[k].clock, &one.clock))
 			k++;
 		if (k < ngroups)
-			groups[k].n++;
+			add_to_group(&groups[k], i);
 		else if (ngroups < max)
 			groups[ngroups++] = one;
 		else
