@@ -23,6 +23,7 @@ enum role {
 	ROLE_EVENTS,    /* unacknowledged events of a CQ, asynchronous events of any object */
 	ROLE_DATAGRAMS, /* the datagrams that a queue pair receives, from all senders */
 	ROLE_MADE,      /* its creation, after which its number is known */
+	ROLE_WINDOWS,   /* the memory windows that a queue pair binds and invalidates */
 	ROLES,
 };
 

@@ -101,7 +101,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	if (wr->ah)
 		to = field_find_target(maker, qp, wr);
 	err = order_read(&maker->order, to, ROLE_STATE);
-	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
+	if (!err && to && operation_is_answered(status) && maker->order.type[qp] != IBV_QPT_UC)
 		err = order_connection(maker, to);
 	if (!err && wr->remote_srqn) /* the number of the remote SRQ must be known */
 		err = order_read(&maker->order,
@@ -155,6 +155,21 @@ static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr, int
 	return err;
 }
 
+static bool changes_window(int opcode)
+{
+	return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
+}
+
+/* A window of type 2 is changed by requests, and used only by the peer of its queue pair. */
+static int order_windows(struct maker *maker, uint32_t qp, const struct wr *wr)
+{
+	if (changes_window((int)wr->opcode))
+		return order_change(&maker->order, qp, ROLE_WINDOWS);
+	if (!operation_has_rkey((int)wr->opcode))
+		return 0;
+	return order_read(&maker->order, maker->order.peer[qp], ROLE_WINDOWS);
+}
+
 /* Does its completion have more than a length: immediate data, an invalidated key, a sender? */
 static bool has_more(const struct wr *wr)
 {
@@ -188,7 +203,8 @@ static int order_post(struct maker *maker, const struct post *post)
 		program->helpers |= has_more(wr) ? HELPER_MORE : 0;
 		err = order_keys(maker, post->object, wr, status);
 		if (!err && send && i < post_taken(post))
-			err = order_message(maker, post->object, wr, status);
+			err = order_windows(maker, post->object, wr)
+				      ?: order_message(maker, post->object, wr, status);
 	}
 	if (!err && !send)
 		err = order_post_receive(&maker->order, post->object, post_taken(post));
@@ -236,6 +252,19 @@ static int free_queue_slot(struct maker *maker, const struct wc *wc)
 				 wc->request_index);
 }
 
+/* Until a request completed, its peer was there, and had the windows that it has now. */
+static int order_done_request(struct maker *maker, const struct wc *wc, uint32_t peer)
+{
+	bool changes =
+		!wc->status && (wc->opcode == IBV_WC_BIND_MW || wc->opcode == IBV_WC_LOCAL_INV);
+	struct order *order = &maker->order;
+	int err = changes ? order_change(order, wc->qp, ROLE_WINDOWS) : 0;
+
+	if (err || !peer)
+		return err;
+	return order_note_use(order, peer, ROLE_WINDOWS) ?: order_note_use(order, peer, ROLE_STATE);
+}
+
 /* Order a completion after the events of other threads that it shows. */
 static int order_completion(struct maker *maker, const struct wc *wc)
 {
@@ -252,8 +281,12 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 		err = order_read(order, wc->qp, ROLE_STATE);
 	if (!err)
 		err = order_note_use(order, wc->qp, ROLE_STATE);
-	if (err || wc->status)
+	if (err)
 		return err;
+	if (wc->status)
+		return operation_is_answered((int)wc->status) && !is_receive(maker, wc)
+			       ? order_done_request(maker, wc, peer)
+			       : 0;
 	if (receive) {
 		if (has_any_sender(maker, wc))
 			return 0;
@@ -265,7 +298,7 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 		err = order_note_use(order, named->objects[i], ROLE_STATE);
 	free(named->objects);
 	*named = (struct used_memory){ 0 };
-	return err || !peer ? err : order_note_use(order, peer, ROLE_STATE);
+	return err ?: order_done_request(maker, wc, peer);
 }
 
 static void add_success(struct maker *maker, const struct wc *wc)

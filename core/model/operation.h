@@ -33,6 +33,24 @@ enum operation_abi {
 	ABI_ACCESS_REMOTE_ATOMIC = 1 << 3,
 };
 
+/*
+ * Did the peer of a connection answer a request with this status (enum ibv_wc_status)? Then it was
+ * in RTR, and was not destroyed before.
+ */
+static inline bool operation_is_answered(int status)
+{
+	switch (status) {
+	case 0:  /* SUCCESS */
+	case 9:  /* REM_INV_REQ_ERR */
+	case 10: /* REM_ACCESS_ERR */
+	case 11: /* REM_OP_ERR */
+	case 13: /* RNR_RETRY_EXC_ERR */
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Does the operation consume one receive of the peer? For TSO, see operation_is_message(). */
 static inline bool operation_takes_receive(int opcode)
 {

@@ -353,7 +353,7 @@ static int complete_requests(struct pair_pass *s, struct pair_life *life, uint64
 {
 	struct open_requests *all = &s->requests[index_of(s, life)];
 	bool success = status == IBV_WC_SUCCESS, flushed = status == IBV_WC_WR_FLUSH_ERR;
-	bool answered = pair_is_answered(status);
+	bool answered = operation_is_answered((int)status);
 	size_t at = all->first;
 	int err = 0;
 

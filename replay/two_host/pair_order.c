@@ -113,7 +113,7 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 	*messages += operation_takes_receive(wr->opcode);
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		pair_await(p, is_life_destroyed, other - 1, 0, p->r->options->timeout);
-	else if (pair_is_answered(status))
+	else if (operation_is_answered((int)status))
 		pair_await(p, is_listening, other - 1, 0, pair_wait_limit(p));
 	if (status == IBV_WC_REM_ACCESS_ERR)
 		pair_await(p, is_key_closed, process_key(process, wr->rkey), other - 1,

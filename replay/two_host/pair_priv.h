@@ -125,21 +125,6 @@ struct pair {
 	char bye[PAIR_WHY];
 };
 
-/* Did the other end answer a request with this status? Only a queue pair in RTR does. */
-static inline bool pair_is_answered(enum ibv_wc_status status)
-{
-	switch (status) {
-	case IBV_WC_SUCCESS:
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_REM_ACCESS_ERR:
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* pair_learn.c: collect the facts of this half from the trace. 0 or -errno after log_err(). */
 int pair_learn(struct pair *p);
 

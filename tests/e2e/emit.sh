@@ -105,6 +105,13 @@ record_errors() {
 		"$VERBATIM" record -o failures.db -- ./errors >errors.log 2>&1
 }
 failures_become_a_program() { record_errors && emit failures && runs failures; }
+# Each way in which a request may end: a refused one waits for its peer, one to a window for the
+# bind of that.
+two_ends_become_a_program() {
+	cp "$root/tests/conformance/soft/two_ends.db" two_ends.db && emit two_ends &&
+		runs two_ends >two_ends.log 2>&1 || { tail -n 1 two_ends.log; return 1; }
+}
+try_in_turn two_ends_become_a_program
 try failures_become_a_program
 
 app_becomes_a_program() { # name

@@ -62,3 +62,13 @@ TEST(access_flags_are_those_of_the_header)
 	assert_int_equal(ABI_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(ABI_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_REMOTE_ATOMIC);
 }
+
+TEST(statuses_of_a_refusal_are_answers)
+{
+	for (int status = IBV_WC_SUCCESS; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++)
+		assert_int_equal(operation_is_answered(status),
+				 status == IBV_WC_SUCCESS || status == IBV_WC_REM_INV_REQ_ERR ||
+					 status == IBV_WC_REM_ACCESS_ERR ||
+					 status == IBV_WC_REM_OP_ERR ||
+					 status == IBV_WC_RNR_RETRY_EXC_ERR);
+}
