@@ -21,6 +21,7 @@
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
+#include "analyzer/facts/spins.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/facts/waits.h"
 #include "analyzer/model/last_verb.h"
@@ -289,8 +290,10 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->event = last->at.id;
 	fact->verb = last->verb;
 	fact->stack = last->stack;
-	fact->because = crash;
-	if (!crash && !waits_note_exit(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
+	fact->because = crash ?: spins_describe(model, end->process);
+	if (!crash &&
+	    !waits_note_exit(ends->waits, model, end, (size_t)(fact - ends->facts->all)) &&
+	    !fact->because)
 		fact->because = outside_describe_cause(model, end->process, status, expected);
 }
 

@@ -312,6 +312,9 @@ struct queue {
 	struct slots *slots;          /* slots.h; NULL: nothing was written */
 	struct swapped *swaps;        /* swapped.h: the last word of a compare-and-swap; or NULL */
 	struct read_release *release; /* read_release.h; NULL: none */
+	uint64_t spins;               /* posts in a row that swap that word: the first one was at */
+	int64_t spun_since;           /* this time, the last one was number */
+	uint64_t spun;                /* this of all posts */
 	uint64_t released;            /* WRITEs to that word, each after such a request */
 	struct moment swapped;        /* that request; id 0:0: the word was written since */
 	struct queue_stats stats;

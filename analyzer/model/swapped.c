@@ -11,6 +11,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/steady.h"
 
 enum { WORDS = 256, WORD = 8 /* bytes */ };
 
@@ -25,6 +26,23 @@ static uint32_t peer_process(struct model *model, const struct queue *queue)
 	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
 
 	return other ? other->process : 0;
+}
+
+/* Does @queue do nothing else than swap @word? Then the lock is not released. */
+static void note_spin(const struct trace_event *event, struct queue *queue, struct swapped *word)
+{
+	bool again = queue->swaps == word && queue->stats.posts == queue->spun + 1;
+
+	queue->spins = again ? queue->spins + 1 : 1;
+	queue->spun = queue->stats.posts;
+	if (!again)
+		queue->spun_since = event->time;
+	if (queue->spins >= SWAPPED_SPINS)
+		word->spin = (struct swapped_spin){ .process = event->process,
+						    .qp = queue->owner->id,
+						    .n = queue->spins,
+						    .since = queue->spun_since,
+						    .until = event->time };
 }
 
 static void note_swap(struct model *model, const struct trace_event *event, struct queue *queue,
@@ -45,8 +63,11 @@ static void note_swap(struct model *model, const struct trace_event *event, stru
 	if (word->last != id) {
 		word->turns++;
 		word->other = word->last;
+		word->before = word->at;
 		word->last = id;
 	}
+	word->at = moment_of(event);
+	note_spin(event, queue, word);
 	if (queue->swaps != word)
 		queue->released = 0;
 	queue->swaps = word;
@@ -92,6 +113,17 @@ void swapped_posted(struct model *model, const struct trace_event *event, struct
 		else if (wr->opcode == ABI_WR_RDMA_WRITE && wr_bytes(wr) == WORD)
 			note_write(model, event, queue, wr->remote_addr);
 	}
+}
+
+const struct swapped *swapped_find_spin(const struct model *model, uint32_t process)
+{
+	const struct steady *steady = steady_of(model, process);
+
+	for (unsigned int i = 0; model->swapped && steady && i < WORDS; i++)
+		if (model->swapped[i].spin.process == process &&
+		    model->swapped[i].spin.until == steady->until)
+			return &model->swapped[i];
+	return NULL;
 }
 
 void swapped_fini(struct model *model)

@@ -19,7 +19,7 @@ struct model;
 struct queue;
 struct trace_event;
 
-enum { SWAPPED_HABIT = 3 };
+enum { SWAPPED_HABIT = 3, SWAPPED_SPINS = 100 };
 
 struct swapped {
 	uint64_t addr;       /* of the peer's memory */
@@ -33,10 +33,21 @@ struct swapped {
 	struct moment swap;  /* of the first of them */
 	struct moment write; /* likewise */
 	bool reported;
+	struct moment at, before; /* the last compare-and-swap; that of another queue pair before */
+	/* the last queue pair that did nothing else than swap it, SWAPPED_SPINS times or more */
+	struct swapped_spin {
+		uint32_t process; /* 0: none */
+		uint32_t qp;      /* object */
+		uint64_t n;
+		int64_t since, until;
+	} spin;
 };
 
 /* @event has posted to @queue, the send queue of a queue pair. */
 void swapped_posted(struct model *model, const struct trace_event *event, struct queue *queue,
 		    uint32_t taken);
+
+/* The word that @process spun on when it made its last post; NULL: none. */
+const struct swapped *swapped_find_spin(const struct model *model, uint32_t process);
 
 void swapped_fini(struct model *model);

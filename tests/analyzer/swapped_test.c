@@ -1,4 +1,5 @@
 /* analyzer/model/swapped.c, MKEY-009: ranks 0 and 2 use words of rank 1. */
+#include "analyzer/model/swapped.h"
 #include "tests/analyzer/job.h"
 #include "tests/test.h"
 
@@ -111,4 +112,47 @@ TEST(a_lock_that_two_use_one_after_the_other)
 	l.gone = false;
 	l.n = 2;
 	assert_int_equal(use_lock(l), 0);
+}
+
+/* Rank 0 takes the lock; rank 2 tries @tries times to, and then posts @opcode (-1: nothing). */
+static char *spin_on_lock(int tries, int opcode)
+{
+	const struct fact_list *facts;
+	struct story s;
+	char *said = NULL;
+
+	begin_job(&s);
+	post_word(&s, 0, NEXT, IBV_WR_ATOMIC_CMP_AND_SWP, 0x7100);
+	for (int i = 0; i < tries; i++) {
+		post_word(&s, 2, PREVIOUS, IBV_WR_ATOMIC_CMP_AND_SWP, 0x7100);
+		s.now += 3 * MS;
+	}
+	if (opcode >= 0)
+		post_word(&s, 2, PREVIOUS, opcode, 0x7200);
+	story_exit(&s, STORY_PID + 2, 1 << 8);
+	story_check(&s, NULL);
+	facts = &s.findings->facts->list;
+	for (size_t i = 0; i < facts->n; i++)
+		if (facts->all[i].kind == FACT_EXITED)
+			said = strdup(facts->all[i].because ?: "");
+	assert_non_null(said);
+	story_end(&s);
+	return said;
+}
+
+TEST(a_process_that_ends_while_it_waits_for_a_lock)
+{
+	char *said = spin_on_lock(SWAPPED_SPINS, -1);
+
+	assert_non_null(strstr(said,
+			       "qp2 posted only compare-and-swaps of the 8 bytes at 0x7100 of "
+			       "process 2, 100 for 297.2 ms, as one waits for a lock; the "
+			       "last of another queue pair was that of process 1 qp1, 1:"));
+	free(said);
+	said = spin_on_lock(SWAPPED_SPINS - 1, -1);
+	assert_null(strstr(said, "compare-and-swaps"));
+	free(said);
+	said = spin_on_lock(SWAPPED_SPINS, IBV_WR_RDMA_WRITE);
+	assert_null(strstr(said, "compare-and-swaps"));
+	free(said);
 }
