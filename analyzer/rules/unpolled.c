@@ -30,6 +30,7 @@ struct leftover_completions {
 	const struct life *qp;
 	int64_t now;
 	const struct moment *drain; /* when it was moved to ERR, if that matters; or NULL */
+	struct moment hangup;             /* its rdma_disconnect(), if that matters */
 	uint32_t sends, receives;   /* requests that were outstanding then */
 	/* the last request whose completion should have been polled, or NULL */
 	const struct queue_request *last;
@@ -160,6 +161,76 @@ static void describe_unpolled(const struct leftover_completions *left, struct fi
 		event_id_text(queue_id(left->last), id), words_earlier(waited, 0, when),
 		name_completions(sq));
 	describe_silence(finding, sq, waited);
+}
+
+/* Had neither an error nor the other end ended the connection before? False if not known. */
+static bool has_hung_up_first(struct check *check, const struct life *qp,
+			      const struct moment *hangup)
+{
+	struct peers *peers = model_peers(check->model);
+	const struct peer *other = qp->peer ? peer_other(peers, qp->peer) : NULL;
+	struct moment theirs;
+	int64_t slack;
+
+	if (!other)
+		return false;
+	theirs = other->life ? life_hangup(other->life) : other->hangup;
+	slack = peer_slack(peers, qp->process, other->process);
+	return slack != INT64_MAX && qp->qp->moved.time >= hangup->time &&
+	       other->gone > hangup->time + slack &&
+	       (!theirs.id.thread || theirs.time > hangup->time + slack);
+}
+
+/*
+ * May the peer have told the program before @hangup, outside of the verbs, that it has @message?
+ * Not if the message was the last one that it polled, after @hangup.
+ */
+static bool may_have_told(struct check *check, const struct life *qp,
+			  const struct queue_request *message, const struct moment *hangup)
+{
+	struct peers *peers = model_peers(check->model);
+	const struct peer *other = qp->peer ? peer_other(peers, qp->peer) : NULL;
+	const struct life *there = other ? other->life : NULL;
+
+	if (!there || !there->rq)
+		return true;
+	return has_arrived(check, qp, message) &&
+	       (there->taken != message->message || there->taken != there->rq->completed ||
+		there->rq->polled <= hangup->time + peer_slack(peers, qp->process, other->process));
+}
+
+/*
+ * Was the last signalled send posted before the program ended the connection, and nothing polled
+ * that shows that it was done? The identifiers of rsockets are librdmacm's own.
+ */
+static bool has_hung_up(struct leftover_completions *left)
+{
+	const struct life *qp = left->qp, *id = life_cm_id(qp);
+
+	left->hangup = life_hangup(qp);
+	if (!left->hangup.id.thread || id->borrowed || !qp->sq || qp->sq->doubt ||
+	    qp->sq->draining || qp_state(qp) != ABI_QPS_ERR || qp->qp->type != ABI_QPT_RC ||
+	    qp->sq->polled > left->hangup.time ||
+	    !has_hung_up_first(left->check, qp, &left->hangup))
+		return false;
+	left->last = find_unpolled(qp);
+	return left->last && left->last->time < left->hangup.time &&
+	       !may_have_told(left->check, qp, left->last, &left->hangup);
+}
+
+static void describe_hung_up(const struct leftover_completions *left, struct finding *finding)
+{
+	const struct queue *sq = left->qp->sq;
+	char name[64], id[32], posted[32], when[48], sends[WORDS_COUNT];
+
+	finding_text(
+		&finding->says,
+		"%s was disconnected by rdma_disconnect() at %s with %s outstanding, the last "
+		"posted at %s, %s: %s not polled.",
+		object_name_text(left->qp, name, sizeof(name)), event_id_text(left->hangup.id, id),
+		words_count(sq->signalled, "signalled send", sends),
+		event_id_text(queue_id(left->last), posted),
+		words_earlier(left->hangup.time - left->last->time, 0, when), name_completions(sq));
 }
 
 /* The last request, if it is unsignalled, and no other request will have a completion. */
@@ -338,6 +409,9 @@ static const struct leftover_kind {
 	{ has_unpolled, describe_unpolled,
 	  "the device is not done by then: the peer gets nothing, or only a part, and "
 	  "no error" },
+	{ has_hung_up, describe_hung_up,
+	  "the device is not done by then: the request is flushed, and the peer gets nothing, or "
+	  "only a part" },
 	{ has_unsignalled, describe_unsignalled,
 	  "the device has not executed these requests by then, however long the program waited: "
 	  "only the completion of a signalled request proves it" },
@@ -371,6 +445,8 @@ static void report_leftover(const struct leftover_completions *left,
 	}
 	if (left->drain)
 		finding_step(finding, "put into ERR", left->drain);
+	if (left->hangup.id.thread)
+		finding_step(finding, "disconnected", &left->hangup);
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
@@ -389,7 +465,9 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 
 		if (!kinds[i].has(&left))
 			continue;
-		wrong = left.drain ? left.drain : &destroy->moment;
+		wrong = left.drain              ? left.drain
+			: left.hangup.id.thread ? &left.hangup
+						: &destroy->moment;
 		if (!is_called_by_cm(check->trace, wrong->stack))
 			report_leftover(&left, &kinds[i], destroy);
 		if (!kinds[i].breaks)

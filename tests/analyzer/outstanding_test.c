@@ -1,4 +1,6 @@
 /* The rules of analyzer/rules/outstanding.c over stored traces. */
+#include <rdma/rdma_cma.h>
+
 #include "tests/analyzer/ends.h"
 #include "tests/analyzer/posted.h"
 #include "tests/test.h"
@@ -997,4 +999,64 @@ TEST(the_last_receive_is_not_waited_for_by_each_of_several)
 {
 	assert_int_equal(serve_two(true), 1);
 	assert_int_equal(serve_two(false), 0);
+}
+
+static struct rdma_event_channel cm_channel = { .fd = 7 };
+static struct rdma_cm_id an_id = { .channel = &cm_channel };
+
+/* Two connected processes; the queue pair of the first is that of an identifier. */
+static void begin_connection(struct story *s)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct rdma_cm_id *id = &an_id;
+	struct story_call call;
+
+	fill_end(&ends[0], 0x21, 0x10);
+	fill_end(&ends[1], 0x22, 0x20);
+	story_begin(s);
+	assert_int_equal(story_thread(s, PEER, 0, 0), 1);
+	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&cm_channel));
+	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&cm_channel), W(&id), W(0), W(RDMA_PS_TCP));
+	call = story_call(s, 0, VERB_rdma_create_qp, 26, W(id), W(&ends[0].pd), W(&attr));
+	make_end(s, 0);
+	story_return(s, &call, 0);
+	make_end(s, 1);
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+}
+
+static void disconnect_end(struct story *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct story_call call = story_call(s, 0, VERB_rdma_disconnect, 27, W(&an_id));
+
+	story_do(s, 0, VERB_modify_qp, 32, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
+	story_return(s, &call, 0);
+}
+
+static uint64_t disconnected_with(bool polled, int status)
+{
+	const struct event_sge sge = { AT, 8, 0x10 };
+	struct story s;
+	uint64_t n;
+
+	begin_connection(&s);
+	story_post(&s, 0, VERB_post_send, &ends[0].qp, 1, IBV_WR_SEND, sge);
+	if (polled && !status)
+		poll_as(&s, status);
+	disconnect_end(&s);
+	if (polled && status)
+		poll_as(&s, status);
+	story_do(&s, 0, VERB_destroy_qp, 33, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_COMPL_002];
+	story_end(&s);
+	return n;
+}
+
+TEST(a_connection_is_ended_with_a_send_that_was_not_polled)
+{
+	assert_int_equal(disconnected_with(false, 0), 1);
+	assert_int_equal(disconnected_with(true, IBV_WC_SUCCESS), 0);
+	assert_int_equal(disconnected_with(true, IBV_WC_WR_FLUSH_ERR), 0);
 }

@@ -1,0 +1,2 @@
+#define GOOD 1
+#include "hang-up-early-bad.c"
