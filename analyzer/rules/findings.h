@@ -63,6 +63,7 @@ struct finding {
 	char last[LIFE_NAME];          /* the last object; .object is the first */
 	int64_t made_first, made_last; /* when these two were created; 0: not known yet */
 	uint32_t with[OBJECT_COUNT];   /* number of affected objects of other kinds */
+	uint32_t unanswered; /* connection requests that were neither accepted nor rejected */
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */

@@ -188,12 +188,25 @@ static void list_lost_with(const struct finding *finding, char *text, size_t siz
 						 finding->with[kind] == 1 ? "" : "s");
 }
 
+/* ". 2 connection requests were neither accepted nor rejected: ..." */
+static void describe_unanswered(const struct finding *finding, char *text, size_t size)
+{
+	char n[WORDS_COUNT];
+
+	text[0] = '\0';
+	if (finding->unanswered)
+		snprintf(text, size,
+			 ". %s %s neither accepted nor rejected: the other end got no answer",
+			 words_count(finding->unanswered, "connection request", n),
+			 finding->unanswered == 1 ? "was" : "were");
+}
+
 /* @root: the last object that the finding is about. */
 static void describe_leak(struct check *check, struct finding *finding,
 			  const struct model_leak *leak, const struct life *root)
 {
 	const char *verb = verb_infos[root->created.verb].name;
-	char size[32], bytes[64] = "", end[80], with[256];
+	char size[32], bytes[64] = "", end[80], with[256], requests[160];
 	uint64_t n = finding->site->count;
 
 	if (finding->bytes)
@@ -201,14 +214,15 @@ static void describe_leak(struct check *check, struct finding *finding,
 			 words_bytes(finding->bytes, size));
 	describe_leak_end(check, leak, end, sizeof(end));
 	list_lost_with(finding, with, sizeof(with));
+	describe_unanswered(finding, requests, sizeof(requests));
 	if (n <= 1)
-		finding_text(&finding->says, "%s%s, created by %s(), still existed when %s%s.",
-			     finding->object, bytes, verb, end, with);
+		finding_text(&finding->says, "%s%s, created by %s(), still existed when %s%s%s.",
+			     finding->object, bytes, verb, end, with, requests);
 	else
 		finding_text(&finding->says,
 			     "%" PRIu64 " objects%s, created by %s() at one place, still existed "
-			     "when %s: %s to %s%s.",
-			     n, bytes, verb, end, finding->object, finding->last, with);
+			     "when %s: %s to %s%s%s.",
+			     n, bytes, verb, end, finding->object, finding->last, with, requests);
 }
 
 static void fill_leak(struct finding *finding, const struct model_leak *leak,
@@ -257,6 +271,9 @@ void life_004(struct check *check, const struct model_leak *leak)
 		return;
 	if (!finding->nsteps)
 		fill_leak(finding, leak, root);
+	finding->unanswered += object->kind == OBJECT_cm_id &&
+			       object->created.verb == VERB_rdma_get_cm_event &&
+			       !object->cm_call.id.thread;
 	if (root == object) {
 		finding->bytes += object->bytes;
 		note_order(finding, object);

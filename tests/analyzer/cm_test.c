@@ -387,3 +387,17 @@ TEST(an_address_that_is_resolved_in_time)
 	resolve_within(&s, 1000, 0);
 	story_finds_nothing(&s);
 }
+
+/* As a server does that has too many clients, and forgets the request. */
+TEST(a_request_that_is_not_answered)
+{
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, RDMA_CM_EVENT_CONNECT_REQUEST);
+	ack_event(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_tells(&s, RULE_LIFE_004,
+		    "and with it 2 cm_ids. 1 connection request was neither accepted nor "
+		    "rejected: the other end got no answer.");
+}
