@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "cli/command.h"
 #include "cli/doctor/doctor.h"
 #include "tests/test.h"
 #include "tests/transcript.h"
@@ -568,6 +571,60 @@ static void what_hinders_the_wire_is_found(void **state)
 }
 
 TEST_ROWS(networks, what_hinders_the_wire_is_found);
+
+/* What the command prints about this machine. */
+static void run_doctor(char *format, char *to, size_t size)
+{
+	char *words[] = { "doctor", "--format", format, NULL };
+	int file = memfd_create("output", MFD_CLOEXEC), status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		dup2(file, 1);
+		status = cli_doctor(3, words);
+		fflush(stdout);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	memset(to, 0, size);
+	assert_true(pread(file, to, size - 1, 0) > 0);
+	close(file);
+}
+
+/* The next value in quotes, cut off at its end. */
+static char *take_value(char **at)
+{
+	char *begin = strstr(*at, "\": \"") + 4, *end = strchr(begin, '"');
+
+	assert_non_null(end);
+	*end = '\0';
+	*at = end + 1;
+	return begin;
+}
+
+TEST_WITH(both_formats_have_the_same_findings, NULL, NULL)
+{
+	static char text[32 << 10], json[32 << 10];
+	char *line = text, *at = json, wanted[128];
+	size_t n;
+
+	run_doctor("text", text, sizeof(text));
+	run_doctor("json", json, sizeof(json));
+	for (n = 0; (at = strstr(at, "{\"verdict\"")); n++) {
+		const char *verdict = take_value(&at), *check = take_value(&at);
+		const char *finding = take_value(&at);
+
+		snprintf(wanted, sizeof(wanted), "%-8s %-8s %.12s", verdict, check, finding);
+		assert_int_equal(strncmp(line, wanted, strlen(wanted)), 0);
+		line += strcspn(line, "\n");
+		assert_int_equal(*line++, '\n');
+	}
+	assert_true(n > 3);
+	assert_int_equal(*line, '\0');
+}
 
 TEST_LAST(findings_are_those_of_the_transcript)
 {
