@@ -61,7 +61,7 @@ SPACE = re.compile(r'^\s*(?:static )?(?:const )?(?:unsigned )?char\b[^=]*\[[^\]=
 # a read of one byte too many, which sanitizers find
 LAST = re.compile(r'\bp?read\((?:[^()]|\(\w*\))*(?:\bsize|\bsizeof\(\w+\)) (?:- )?$')
 # main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
-NO_STDIN = re.compile(r'\b\w*(?:fds?|dir)(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
+NO_STDIN = re.compile(r'\b(?:\w*(?:fds?|dir)|lock)(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
 # only tells the compiler what is likely
 EXPECTED = re.compile(r'__builtin_expect\(.*, [01]\)')
 OF_COMMAND = ('analyzer/', 'cli/', 'core/store/', 'replay/')
