@@ -34,6 +34,7 @@ SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
 # effects that only sanitizers, a lack of memory, or warnings can show
 UNSEEN = re.compile(r'^\t*\(void\)\w+;$|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
+                    r'\bfailed \|= [\w.>-]+failed;$|'
                     r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|finalize|unref|close))\(.*\);$')
 # the body of a loop that only releases memory
 RELEASED = re.compile(r'^(?:\w*free|fini_\w+|\w+_(?:free|fini|unref))\(.*\);$')
