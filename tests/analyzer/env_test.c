@@ -3,6 +3,9 @@
 
 #include "analyzer/report/report.h"
 #include "analyzer/report/symbols.h"
+#include "core/store/merge/merge.h"
+#include "core/store/read/joint.h"
+#include "core/store/read/merged.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
@@ -332,6 +335,58 @@ TEST_WITH(each_port_is_a_finding, NULL, NULL)
 	assert_int_equal(s.findings->rules[RULE_ENV_003], 3);
 	assert_string_equal(s.findings->all[2]->where, "mlx5_1"); /* the whole device */
 	story_end(&s);
+}
+
+/* The findings of both traces name them. */
+static void check_hosts(struct trace *trace, const char *const names[2])
+{
+	struct findings *findings;
+	char wanted[400];
+	size_t n = 0;
+
+	assert_int_equal(check_trace(trace, NULL, &findings), 0);
+	for (size_t i = 0; i < findings->n; i++) {
+		if (findings->all[i]->rule != RULE_ENV_003)
+			continue;
+		assert_true(n < 2);
+		snprintf(wanted, sizeof(wanted), "port 1 of mlx5_%zu (%s)", n, names[n]);
+		assert_string_equal(findings->all[i]->where, wanted);
+		n++;
+	}
+	assert_int_equal(n, 2);
+	findings_free(findings);
+}
+
+TEST_WITH(a_port_of_several_traces_has_the_name_of_its_trace, NULL, NULL)
+{
+	const char *names[2] = { "first.db", "second.db" };
+	struct trace *joint, *merged;
+	struct story s[2];
+	char path[300];
+
+	for (int i = 0; i < 2; i++) {
+		story_begins_plain(&s[i]);
+		add_counter(&s[i], i ? "mlx5_1" : "mlx5_0", 1, "symbol_error", 0, 1);
+		assert_int_equal(
+			writer_end_thread(s[i].writer, s[i].threads[0].id, &s[i].threads[0].head),
+			0);
+		assert_int_equal(writer_finish(s[i].writer), 0);
+		assert_int_equal(trace_open(s[i].path, &s[i].trace), 0);
+	}
+	snprintf(path, sizeof(path), "%s-merged", s[0].path);
+	assert_int_equal(trace_join((struct trace *[]){ s[0].trace, s[1].trace }, names, 2, &joint),
+			 0);
+	check_hosts(joint,
+		    (const char *[]){ trace_part_name(joint, 0), trace_part_name(joint, 1) });
+	assert_int_equal(merge_write(joint, path), 0);
+	assert_int_equal(trace_open(path, &merged), 0);
+	check_hosts(merged,
+		    (const char *[]){ trace_merged_name(merged, 0), trace_merged_name(merged, 1) });
+	trace_close(merged);
+	trace_close(joint);
+	unlink(path);
+	for (int i = 0; i < 2; i++)
+		unlink(s[i].path);
 }
 
 TEST_WITH(many_counters_are_counted, NULL, NULL)
