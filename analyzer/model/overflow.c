@@ -25,7 +25,7 @@
 /* fewer unsignalled requests, or less than 1/SHARE of the queue, need no completion */
 enum { FEW = 8, SHARE = 8 };
 
-/* ns: longest time of a queue without a completion, in a program that still posts */
+/* ns: time between the first and the last post that shows a long-running program */
 #define LONG_NS INT64_C(60000000000)
 
 static bool is_certain(const struct queue *queue)

@@ -47,9 +47,10 @@ struct texts {
 	char **at;
 	size_t n, bytes;
 	struct map by_hash;
-	char **raw; /* the phrases before values were filled in */
+	char **raw; /* the phrases before their lines were filled */
 	size_t nraw;
-	uint32_t *filled; /* the numbers of the texts made of these phrases */
+	/* for each of these phrases, the number of the text with its lines filled */
+	uint32_t *filled;
 	size_t nfilled;
 	struct map raw_by_hash;
 };

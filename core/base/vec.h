@@ -24,7 +24,7 @@ void *vec_add(void *array, size_t *count, size_t each);
  * The element at @index of such an array, which is extended by zeroed elements if it is shorter. A
  * pointer to the element, or NULL if out of memory. @index is evaluated more than once.
  *
- *	struct under_way *call = vec_at(ends->calls, ends->ncalls, thread);
+ *	struct call_in_progress *call = vec_at(ends->calls, ends->ncalls, thread);
  */
 #define vec_at(array, count, index) \
 	((index) < (count)          \

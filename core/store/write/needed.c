@@ -279,7 +279,7 @@ void needed_end_object(struct needed *needed, struct thing *thing, int64_t time)
 			   place_key(thing->process, thing->kind, thing->handle));
 	push_gone(&needed->gone, thing);
 	needed->objects -= thing->kind != KIND_PROCESS;
-	/* a device that ibv_get_device_list() never returned exists only as long as its contexts */
+	/* a device that is not in the last list of devices exists only as long as its contexts */
 	if (parent && parent->kind == OBJECT_device && !parent->listed && !parent->children &&
 	    parent->gone_at == INT64_MAX)
 		needed_end_object(needed, parent, time);
