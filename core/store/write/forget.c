@@ -33,8 +33,8 @@ static struct event_id id_of(sqlite3_value **values)
 				  (uint64_t)sqlite3_value_int64(values[1]) };
 }
 
-/* SQL: sql_is_needed(thread, n): is the call needed? */
-static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **values)
+/* SQL: is_needed(thread, n): is the call needed? */
+static void is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
 	struct event_id id = id_of(values);
