@@ -34,7 +34,7 @@ static struct event_id id_of(sqlite3_value **values)
 }
 
 /* SQL: is_needed(thread, n): is the call needed? */
-static void is_needed(sqlite3_context *context, int n, sqlite3_value **values)
+static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
 	struct event_id id = id_of(values);
@@ -68,8 +68,8 @@ int forget_init(struct writer *writer, bool cuts)
 {
 	writer->due.time = writer->last_cut = writer->read_to = INT64_MIN;
 	/* registered before the statements that use them are prepared */
-	if (sqlite3_create_function(writer->db, "sql_is_needed", 2, SQLITE_UTF8, writer,
-				    sql_is_needed, NULL, NULL) ||
+	if (sqlite3_create_function(writer->db, "is_needed", 2, SQLITE_UTF8, writer, sql_is_needed,
+				    NULL, NULL) ||
 	    sqlite3_create_function(writer->db, "has_child", 2, SQLITE_UTF8, writer, sql_has_child,
 				    NULL, NULL))
 		return sql_fail(writer->db, "make functions");
