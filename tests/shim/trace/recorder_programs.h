@@ -601,10 +601,25 @@ static void use_device_once(void)
 	fflush(stdout);
 }
 
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
+
 static void *use_device_in_thread(void *arg)
 {
+	pthread_mutex_lock(&printing);
 	use_device_once();
+	pthread_mutex_unlock(&printing);
 	return arg;
+}
+
+/* The thread prints after its pthread_create(). */
+static void run_thread(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&printing);
+	SHOW(pthread_create(&thread, NULL, use_device_in_thread, NULL));
+	pthread_mutex_unlock(&printing);
+	SHOW(pthread_join(thread, NULL));
 }
 
 static int wait_for(pid_t pid)
@@ -618,7 +633,6 @@ static int wait_for(pid_t pid)
 static void run_processes(void)
 {
 	char *const argv[] = { "true", NULL };
-	pthread_t thread;
 	pid_t pid = -1;
 	FILE *file;
 
@@ -629,10 +643,8 @@ static void run_processes(void)
 		_exit(3);
 	}
 	SHOW(wait_for(pid));
-	SHOW(pthread_create(&thread, NULL, use_device_in_thread, NULL));
-	SHOW(pthread_join(thread, NULL));
-	SHOW(pthread_create(&thread, NULL, use_device_in_thread, NULL));
-	SHOW(pthread_join(thread, NULL));
+	run_thread();
+	run_thread();
 	SHOW(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ));
 	SHOW(wait_for(pid));
 	SHOW(posix_spawn(&pid, "/no/such/program", NULL, NULL, argv, environ));
