@@ -65,7 +65,9 @@ static void add_clock(struct text *text, const struct clock_group *group)
 		add_messages(text, clock);
 	else if (clock->source <= CLOCK_SAME)
 		text_addf(text, "no queue pair is joined with one of another trace");
-	else if (clock->source == CLOCK_ASSUMED)
+	else if (clock->source == CLOCK_ESTIMATED)
+		text_addf(text, "as that of another trace of its machine");
+	else
 		text_addf(text, "no queue pair is joined with one of another trace, so the order "
 				"of events is unknown");
 }

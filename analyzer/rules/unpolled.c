@@ -30,7 +30,7 @@ struct leftover_completions {
 	const struct life *qp;
 	int64_t now;
 	const struct moment *drain; /* when it was moved to ERR, if that matters; or NULL */
-	struct moment hangup;             /* its rdma_disconnect(), if that matters */
+	struct moment hangup;       /* its rdma_disconnect(), if that matters */
 	uint32_t sends, receives;   /* requests that were outstanding then */
 	/* the last request whose completion should have been polled, or NULL */
 	const struct queue_request *last;

@@ -54,6 +54,14 @@ a_pingpong_is_silent() {
 		is_on_screen "c.db: its clock is [45].[0-9]* s behind, \+- .*, from 200 messages" \
 			a.db c.db
 }
+# Nothing joins it, but its clock is that of another trace, which is joined.
+a_clock_is_that_of_its_machine() {
+	record_apart ibv_rc_pingpong -g 0 -n 100 && move_away -5 &&
+		"$VERBATIM" record -q -o d.db ibv_devinfo >out 2>&1 || return
+	sqlite3 d.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot'"
+	is_on_screen "d.db: its clock is .* \+- [^,]*, as that of another trace of its machine" \
+		a.db c.db d.db
+}
 perftest_is_silent() {
 	says_the_same ib_write_bw -n 100 -F && grep -q . one && { cat one; return 1; }
 	is_on_screen "c.db: its clock is [45].[0-9]* s behind, \+- .* joined queue pair" a.db c.db
@@ -158,6 +166,7 @@ what_one_has_lost() {
 }
 
 try a_pingpong_is_silent
+try a_clock_is_that_of_its_machine
 try perftest_is_silent
 # the soft limit of descriptors is no limit, the hard one is
 many_traces_are_open_at_once() {

@@ -33,7 +33,7 @@ static struct event_id id_of(sqlite3_value **values)
 				  (uint64_t)sqlite3_value_int64(values[1]) };
 }
 
-/* SQL: is_needed(thread, n): is the call needed? */
+/* In SQL, with a thread and n: is the call needed? */
 static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
@@ -45,7 +45,7 @@ static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **value
 					    map_get(&writer->open, open_key(id), &value));
 }
 
-/* SQL: has_child(process, fork_seq): is the fork's child in the trace? */
+/* In SQL, with a process and fork_seq: is the fork's child in the trace? */
 static void sql_has_child(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
