@@ -112,8 +112,10 @@ fill_in() { # end, server's end, line
 	echo "${text//\{PORT\}/$port}"
 }
 
+# The first error that a program reports, or its last line.
 last_words() { # file
-	grep -v '^ *$' "$1" | tail -n 1 | tr '|' ' ' | cut -c 1-110
+	{ grep -iE -m 1 'status [0-9]|fail|error|cannot|unable' "$1" || grep -v '^ *$' "$1" | tail -n 1; } |
+		tr '|' ' ' | cut -c 1-110
 }
 
 # A server and, as soon as it listens, its client; prints the reason if one fails. How: see
