@@ -157,7 +157,8 @@ runs_four_ranks() { # server's end, client's end
 			#!/bin/sh
 			${enter:+export LD_PRELOAD=$libs/libverbatim-soft.so}
 			export VERBATIM_SOFT_FABRIC=$tmp/fabric.$cell.$interface
-			export VERBATIM_SOFT_WIRE=$interface UCX_NET_DEVICES=$device:1
+			export VERBATIM_SOFT_WIRE=$interface
+			export UCX_NET_DEVICES=$device:1 UCX_IB_GID_INDEX=$gid
 			exec "$tmp/mpi_check" 4 20
 		END_OF_RANK
 		cat >"$tmp/agent.$each" <<-END_OF_AGENT
@@ -171,7 +172,7 @@ runs_four_ranks() { # server's end, client's end
 	timeout 900 $enter mpirun --allow-run-as-root --oversubscribe \
 		--mca plm_rsh_agent "$tmp/agent.$2" --mca plm_rsh_no_tree_spawn 1 \
 		--mca oob_tcp_if_include ${address%.*}.0/24 --mca pml ucx --mca osc ucx \
-		-x UCX_TLS=rc_v,self --host ${hosts[1]}:2 -np 2 "$tmp/rank.$1" : \
+		-x UCX_TLS=rc_verbs,ud_verbs:aux,self --host ${hosts[1]}:2 -np 2 "$tmp/rank.$1" : \
 		--host ${hosts[0]}:2 -np 2 "$tmp/rank.$2" >"$tmp/server" 2>&1 &&
 		grep -qx good "$tmp/server" || { last_words "$tmp/server"; return 1; }
 }
