@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -206,65 +205,6 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 	signal(SIGPIPE,
 	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
 	return cli_status(cli_open_trace(arguments->at[0], ret_trace) ?: name_ranks(*ret_trace));
-}
-
-/* Report all traces that cannot be opened, not only the first. */
-static int open_each(const struct arguments *arguments, struct trace **traces)
-{
-	int err = 0;
-
-	for (int i = 0; i < arguments->n; i++) {
-		int its = cli_open_trace(arguments->at[i], &traces[i]);
-
-		err = err ? err : its;
-	}
-	return err;
-}
-
-/* The number of descriptors for @n traces, which stay open. */
-static rlim_t count_files(int n)
-{
-	enum { EACH = 2, OTHERS = 64 };
-
-	return (rlim_t)n * EACH + OTHERS;
-}
-
-/* Raise our limit of descriptors to what is needed, if allowed. */
-static void allow_files(rlim_t needed)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
-		return;
-	limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace)
-{
-	struct trace **traces;
-	int err;
-
-	if (arguments->n <= 1)
-		return cli_open(command, arguments, 1, ret_trace);
-	signal(SIGPIPE, SIG_DFL);
-	traces = calloc((size_t)arguments->n, sizeof(struct trace *));
-	if (!traces)
-		return cli_status(log_err(-ENOMEM, "open the traces"));
-	allow_files(count_files(arguments->n));
-	err = open_each(arguments, traces);
-	if (err == -EMFILE)
-		log_note("%d traces need %lu file descriptors: raise `ulimit -n`", arguments->n,
-			 (unsigned long)count_files(arguments->n));
-	if (err)
-		for (int i = 0; i < arguments->n; i++)
-			trace_close(traces[i]);
-	else
-		err = trace_join(traces, (const char *const *)arguments->at, (size_t)arguments->n,
-				 ret_trace)
-			      ?: name_ranks(*ret_trace);
-	free(traces);
-	return cli_status(err);
 }
 
 void cli_report_loss(struct trace *trace)

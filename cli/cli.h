@@ -65,9 +65,6 @@ bool cli_is_same_file(const char *from, const char *to);
  */
 int cli_refuse_second(const char *command, const char *path);
 
-/* cli_open() for one or several traces, which are read as one (core/store/read/joint.h). */
-int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace);
-
 /* clang-format off */
 /* The row of --deadline, which each command that reads a trace has, and its effect. 0: none. */
 #define CLI_DEADLINE(settings)                                                              \

@@ -17,6 +17,7 @@
 #include "analyzer/report/row.h"
 #include "cli/check_options.h"
 #include "cli/cli.h"
+#include "cli/open_all.h"
 #include "cli/part/slice_file.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"

@@ -11,6 +11,7 @@
 #include "analyzer/model/clocks.h"
 #include "analyzer/report/clock_text.h"
 #include "cli/cli.h"
+#include "cli/open_all.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/emit/build.h"
 #include "cli/emit/write.h"
+#include "cli/open_all.h"
 #include "cli/output.h"
 #include "cli/part/slice_file.h"
 #include "cli/written.h"

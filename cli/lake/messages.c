@@ -11,6 +11,7 @@
 #include "analyzer/tables/pass.h"
 #include "cli/cli.h"
 #include "cli/folder.h"
+#include "cli/open_all.h"
 #include "core/model/operation.h"
 #include "core/store/finish/connections.h"
 #include "core/store/read/joint.h"

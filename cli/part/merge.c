@@ -10,6 +10,7 @@
 #include "analyzer/report/clock_text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/open_all.h"
 #include "cli/written.h"
 #include "core/base/printable.h"
 #include "core/base/style.h"

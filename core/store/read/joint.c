@@ -541,8 +541,12 @@ struct trace_clock trace_clock(const struct trace *trace, size_t i)
 
 int trace_set_clock(struct trace *trace, size_t i, const struct trace_clock *clock)
 {
-	trace->joint->parts[i].clock = *clock;
-	trace_clock_bound(&trace->joint->parts[i].clock);
+	struct trace_clock *its = &trace->joint->parts[i].clock, before = *its;
+
+	*its = *clock;
+	trace_clock_bound(its);
+	if (its->offset == before.offset && its->drift == before.drift)
+		return 0;
 	return place_parts(trace);
 }
 

@@ -45,16 +45,25 @@ const char *trace_meta(struct trace *trace, const char *key)
 	return NULL;
 }
 
-uint32_t trace_sampling_factor(struct trace *trace)
+static uint32_t find_sampling_factor(struct trace *trace)
 {
 	const char *text = trace_meta(trace, "one_of");
-	uint32_t most = 1;
 	unsigned long n = text ? strtoul(text, NULL, 10) : 1;
+	uint32_t most = 1;
 
-	for (size_t i = 0; trace->joint && i < trace->joint->n; i++)
-		if (trace_sampling_factor(trace->joint->parts[i].trace) > most)
-			most = trace_sampling_factor(trace->joint->parts[i].trace);
+	for (size_t i = 0; trace->joint && i < trace->joint->n; i++) {
+		uint32_t its = trace_sampling_factor(trace->joint->parts[i].trace);
+
+		most = its > most ? its : most;
+	}
 	return !trace->joint && n > 1 && n <= UINT32_MAX ? (uint32_t)n : most;
+}
+
+uint32_t trace_sampling_factor(struct trace *trace)
+{
+	if (!trace->one_of)
+		trace->one_of = find_sampling_factor(trace);
+	return trace->one_of;
 }
 
 const struct process *trace_process(const struct trace *trace, uint32_t id)

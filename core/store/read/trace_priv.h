@@ -71,6 +71,7 @@ struct trace {
 	size_t nmodules;
 	sqlite3_stmt *frames;
 	struct finder *finder; /* payload_find.c; NULL until the first use */
+	uint32_t one_of;       /* trace_sampling_factor(); 0: not read yet */
 	struct trace_loss loss;
 	struct totals totals; /* of a finished trace that is not joint */
 	int64_t whole_from;   /* posts and polls before it may be missing; INT64_MIN: none are */
