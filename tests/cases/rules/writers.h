@@ -12,7 +12,7 @@ struct writer {
 	uint64_t number;
 };
 
-static atomic_bool done[2];
+static atomic_bool done[2], first_has_polled;
 
 typedef bool (*is_done_fn)(struct writer *w, const struct ibv_wc *wc);
 static is_done_fn is_own;
@@ -32,24 +32,33 @@ static void post_write(struct writer *w)
 	need(!ibv_post_send(w->qp, &wr, &bad));
 }
 
-/* Writer 0 looks first and finds the completion of writer 1: it posts later. */
+static void await_first(void)
+{
+	while (!first_has_polled)
+		sleep_ms(1);
+}
+
+/* Writer 0 polls first and finds the completion of writer 1: it posts later. */
 static void *write_once(void *arg)
 {
 	struct writer *w = arg;
-	double end = now_ms() + PATIENCE_MS;
 	struct ibv_wc wc;
+	double end;
 
 	if (!w->number)
 		pthread_barrier_wait(w->both);
 	post_write(w);
-	if (w->number)
+	if (w->number) {
 		pthread_barrier_wait(w->both);
+		await_first();
+	}
+	end = now_ms() + PATIENCE_MS;
 	while (!done[w->number] && now_ms() < end) {
-		if (!w->number || now_ms() > end - PATIENCE_MS + 50)
-			if (ibv_poll_cq(w->qp->send_cq, 1, &wc) == 1 && is_own(w, &wc))
-				break;
+		if (ibv_poll_cq(w->qp->send_cq, 1, &wc) == 1 && is_own(w, &wc))
+			break;
 		sleep_ms(1);
 	}
+	first_has_polled = true;
 	return NULL;
 }
 
