@@ -801,8 +801,8 @@ static void print_sentence(void *arg, struct text *sentence, enum clock_source s
 	text_addf(arg, "%d: %s\n", (int)source, sentence->at);
 }
 
-/* Two pairs on one machine with the same numbers: each is recorded by itself, @apart. */
-static void tell_pairs(struct story stories[RECORDINGS], uint64_t apart)
+/* Two pairs on one machine with the same numbers, @apart; the first @connected of them are. */
+static void tell_pairs(struct story stories[RECORDINGS], uint64_t apart, int connected)
 {
 	struct two *two = calloc(1, sizeof(*two));
 	char start[128];
@@ -810,8 +810,10 @@ static void tell_pairs(struct story stories[RECORDINGS], uint64_t apart)
 	for (int i = 0; i < RECORDINGS; i++) {
 		if (i % 2 == 0) {
 			begin_two(two);
-			connect_two(two);
-			exchange_messages(two);
+			if (i / 2 < connected) {
+				connect_two(two);
+				exchange_messages(two);
+			}
 		}
 		stories[i] = two->s[i % 2];
 		story_exit(&stories[i], i % 2 ? PEER : STORY_PID, 0);
@@ -827,11 +829,16 @@ static void tell_pairs(struct story stories[RECORDINGS], uint64_t apart)
 static const struct repetition {
 	const char *name;
 	uint64_t apart; /* ns */
+	int connected;
 	const char *sentences;
 } repetitions[] = {
-	{ "after_each_other", 1000000000,
+	{ "strangers_after_a_pair", 1000000000, 1,
+	  "1: t2: the same machine and clock, 1 joined queue pair\n"
+	  "1: t3 and t4: the same machine and clock, no queue pair is joined with one of another "
+	  "trace\n" },
+	{ "after_each_other", 1000000000, 2,
 	  "1: t2 and 2 more traces: the same machine and clock, joined queue pairs in each\n" },
-	{ "at_the_same_time", 0,
+	{ "at_the_same_time", 0, 2,
 	  "1: t2 and 2 more traces: the same machine and clock, no queue pair is joined with "
 	  "one of another trace\n" },
 };
@@ -843,7 +850,7 @@ static void pairs_with_the_same_numbers(void **state)
 	struct text sentences = { 0 };
 	struct trace *trace;
 
-	tell_pairs(stories, repetition->apart);
+	tell_pairs(stories, repetition->apart, repetition->connected);
 	open_stories(stories, RECORDINGS, &trace);
 	assert_int_equal(clocks_join(trace), 0);
 	assert_int_equal(clock_text_each(trace, 3, print_sentence, &sentences), 0);

@@ -184,6 +184,40 @@ static void talk_twice(enum verb before, enum verb verb, const char *because)
 	failed_because(&s, because);
 }
 
+/* A request for @number; the queue pair with the number of a_qp may be gone by the answer. */
+static void answer_request(uint32_t number, bool gone, const char *because)
+{
+	static struct rdma_cm_id asked = { .channel = &channel, .verbs = &a_context };
+	struct rdma_cm_event event = { .id = &asked,
+				       .listen_id = &an_id,
+				       .event = RDMA_CM_EVENT_CONNECT_REQUEST,
+				       .param.conn.qp_num = number },
+			     *got = &event;
+	struct story s;
+
+	begin_id(&s);
+	bind_id(&s);
+	create_qp(&s);
+	story_do(&s, 0, VERB_rdma_get_cm_event, 23, 0, W(&channel), W(&got));
+	if (gone)
+		destroy_qp(&s, 0);
+	refuse_call(&s, VERB_rdma_accept, W(&asked), W(0), W(0));
+	failed_because(&s, because);
+}
+
+TEST(a_request_whose_queue_pair_is_gone)
+{
+	char because[160];
+
+	snprintf(because, sizeof(because),
+		 "the peer gave up: the queue pair that asked, number 0x%x of process 1, was "
+		 "destroyed at 1:18, 3000 ns earlier",
+		 a_qp.qp_num);
+	answer_request(a_qp.qp_num, true, because);
+	answer_request(a_qp.qp_num, false, NULL);
+	answer_request(a_qp.qp_num + 1, true, NULL);
+}
+
 TEST(an_identifier_that_was_answered_or_asked_before)
 {
 	talk_twice(VERB_rdma_reject, VERB_rdma_accept,
