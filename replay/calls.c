@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/store/read/build.h"
 #include "core/wire/log.h"
 #include "replay/cm/cm.h"

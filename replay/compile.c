@@ -1,7 +1,7 @@
 /*
  * Compiling a trace
  *
- *	source -> order -> schedule -> tapes
+ *	source -> order -> schedule -> bytecode
  *
  * A separate thread of the source reads, decodes and matches; this one does the rest.
  */
@@ -22,7 +22,7 @@
 
 enum { PLAYERS_MAX = 256 };
 
-#define MEMORY (256ul << 20) /* bytes of tapes in memory; more go into a file */
+#define MEMORY (256ul << 20) /* bytes of bytecode in memory; more go into a file */
 
 struct compile {
 	struct replay *r;
@@ -32,7 +32,7 @@ struct compile {
 	struct order *order;
 	struct schedule *schedule; /* NULL: one thread plays */
 	struct owners *owners;
-	struct tapes *tapes;
+	struct bytecode *bytecode;
 	uint32_t players;
 	uint64_t steps;
 	bool unheard; /* a recorded request failed because its other end was not ready */
@@ -109,7 +109,7 @@ static int put_step(struct compile *c, const struct ordered_event *event)
 		step.nwaits = 0;
 	}
 	owners_note(c->owners, event->event, step.player);
-	return tapes_put(c->tapes, &step);
+	return bytecode_put_step(c->bytecode, &step);
 }
 
 static int compile_events(struct compile *c)
@@ -130,7 +130,7 @@ static int compile_events(struct compile *c)
 		if (err < 0)
 			return err;
 	}
-	tapes_end(c->tapes);
+	bytecode_end(c->bytecode);
 	for (uint32_t i = 1; i < c->r->nreplicas; i++)
 		c->r->replicas[i].owner = owner_of(c->owners, &c->here, i);
 	return err;
@@ -163,14 +163,15 @@ static int begin_compile(struct compile *c, bool serial)
 	if (relations_init(&c->ahead, r->trace, r->connections, r->nreplicas) ||
 	    relations_init(&c->here, r->trace, r->connections, r->nreplicas) ||
 	    order_new(&source, &c->ahead, &c->order) || owners_new(r->nreplicas, &c->owners) ||
-	    tapes_new(c->players, MEMORY, &c->tapes))
+	    bytecode_new(c->players, MEMORY, &c->bytecode))
 		return log_err(-ENOMEM, "prepare the replay");
 	if (!serial && schedule_new(&c->here, r->nreplicas, c->players, how, &c->schedule))
 		return log_err(-ENOMEM, "prepare the replay");
 	return 0;
 }
 
-int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players)
+int compile_trace(struct replay *r, bool serial, struct bytecode **ret_bytecode,
+		  uint32_t *ret_players)
 {
 	struct compile c = { .r = r };
 	int err = begin_compile(&c, serial) ?: compile_events(&c) ?: set_soft_lag(&c);
@@ -182,10 +183,10 @@ int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint3
 	relations_fini(&c.here);
 	source_close(c.source);
 	if (err < 0) {
-		tapes_free(c.tapes);
+		bytecode_free(c.bytecode);
 		return err;
 	}
-	*ret_tapes = c.tapes;
+	*ret_bytecode = c.bytecode;
 	*ret_players = c.players;
 	return 0;
 }

@@ -5,9 +5,10 @@
  *
  * No device is needed, so it is done before the first verb is called.
  */
-#include "replay/schedule/tape.h"
+#include "replay/schedule/bytecode.h"
 
 struct replay;
 
-/* One tape for each recorded thread, or with @serial one for all. Returns 0 or -errno. */
-int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players);
+/* One code for each recorded thread, or with @serial one for all. Returns 0 or -errno. */
+int compile_trace(struct replay *r, bool serial, struct bytecode **ret_bytecode,
+		  uint32_t *ret_players);

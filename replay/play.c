@@ -1,8 +1,8 @@
 /*
  * Iterating over the events of a trace
  *
- *	serial:    tape -> replay
- *	threads:   tapes -> players -> replay
+ *	serial:    code -> replay
+ *	threads:   bytecode -> players -> replay
  *
  * The trace has been compiled before. Posts and polls that go as recorded (fast.h) are done by many
  * players at once, each with its own queues; for all other events a player has exclusive access to
@@ -87,7 +87,7 @@ enum { SPINS = 2048, LOOK_AFTER = 16, RETRY = 32, YIELDS = 64 }; /* empty polls;
 struct play {
 	struct replay *r;
 	play_event *event;
-	struct tapes *tapes;
+	struct bytecode *bytecode;
 	uint32_t players;
 	struct gate gate; /* protects the replay's state */
 };
@@ -175,14 +175,14 @@ static int play_exclusively(struct play *p, struct ready_step *step, struct prog
 	return so_far->all ? 0 : play_slow_path(p, step, so_far->done);
 }
 
-static int play_serial_tape(struct play *p)
+static int play_serially(struct play *p)
 {
-	struct tape *tape = tapes_of(p->tapes, 1);
+	struct player_code *code = bytecode_of_player(p->bytecode, 1);
 	struct ready_step *step;
 	int err = 0;
 
 	pace_on_wait(report_progress, p->r);
-	while (tape && (err = tape_next(tape, &step)) > 0) {
+	while (code && (err = player_code_next(code, &step)) > 0) {
 		wait_until_due(p->r, &step->event);
 		err = play_exclusively(p, step, &(struct progress){ 0 });
 		if (err < 0)
@@ -336,7 +336,7 @@ static int play_threads(struct play *p)
 
 	pace_share(&sharing);
 	pace_on_wait(report_progress, p->r);
-	err = players_run(&work, p->tapes, p->players);
+	err = players_run(&work, p->bytecode, p->players);
 	pace_on_wait(NULL, NULL);
 	pace_share(NULL);
 	return err;
@@ -347,19 +347,19 @@ int play_trace(struct replay *r, play_event *event)
 	struct play p = { .r = r, .event = event, .gate = GATE_OPEN };
 	int64_t start = pace_now();
 	bool serial = choose_serial(r);
-	int err = compile_trace(r, serial, &p.tapes, &p.players);
+	int err = compile_trace(r, serial, &p.bytecode, &p.players);
 
 	outcome_set_compiled(r->outcome);
 	err = err ?: pair_begin(r);
 	r->start = pace_now();
 	if (!err)
-		err = serial ? play_serial_tape(&p) : play_threads(&p);
+		err = serial ? play_serially(&p) : play_threads(&p);
 	if (!err && !outcome_stopped(r->outcome))
-		r->last = tapes_time(p.tapes);
+		r->last = bytecode_time(p.bytecode);
 	outcome_set_times(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,
 			  (double)(pace_now() - r->start) / 1e9);
 	if (serial)
 		outcome_note_wait(r->outcome, pace_longest_wait());
-	tapes_free(p.tapes);
+	bytecode_free(p.bytecode);
 	return err;
 }

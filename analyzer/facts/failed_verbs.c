@@ -24,7 +24,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/store/read/trace.h"
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
@@ -153,8 +153,8 @@ static uint64_t hash_failure(struct model *model, const struct trace_event *even
 	if (reason_of(model, event, text, sizeof(text)))
 		hash_words(&hash, text);
 	if (call)
-		args_walk(&verb_infos[event->call->verb].args, args_root(event->call->args), NULL,
-			  "", hash_value, &hash);
+		args_visit_values(&verb_infos[event->call->verb].args, args_root(event->call->args),
+				  NULL, "", hash_value, &hash);
 	return hash_end(&hash);
 }
 

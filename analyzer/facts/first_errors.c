@@ -281,7 +281,7 @@ static int compare_event_ids(struct event_id a, struct event_id b)
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-static int compare_wanted(const void *a, const void *b)
+static int compare_requests(const void *a, const void *b)
 {
 	const struct wanted_request *x = a, *y = b;
 
@@ -300,7 +300,7 @@ static void add_wanted_request(struct request_search *sought, struct first_reque
 	request->id = (struct event_id){ 0, 0 };
 }
 
-static void list_wanted(struct request_search *sought, struct first_list *errors)
+static void list_requests(struct request_search *sought, struct first_list *errors)
 {
 	for (size_t i = 0; i < errors->n; i++) {
 		add_wanted_request(sought, &errors->all[i].request);
@@ -308,10 +308,10 @@ static void list_wanted(struct request_search *sought, struct first_list *errors
 	}
 	sought->left = sought->n;
 	if (sought->n)
-		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), compare_wanted);
+		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), compare_requests);
 }
 
-static void match_wanted(struct request_search *sought, const struct trace_event *event)
+static void match_requests(struct request_search *sought, const struct trace_event *event)
 {
 	size_t low = 0, high = sought->n;
 
@@ -334,7 +334,7 @@ static void match_wanted(struct request_search *sought, const struct trace_event
 }
 
 /* Look up all wanted requests in one pass, which ends with the last of them. */
-static int look_up_wanted(struct first_errors *first, struct request_search *sought)
+static int look_up_requests(struct first_errors *first, struct request_search *sought)
 {
 	struct trace_filter filter = { .from = sought->from,
 				       .to = sought->to + 1,
@@ -348,7 +348,7 @@ static int look_up_wanted(struct first_errors *first, struct request_search *sou
 	while (sought->left && (err = cursor_next(cursor, &event)) == 1)
 		if (event->kind == TRACE_POST ||
 		    (event->kind == TRACE_CALL && event->call->verb == VERB_bind_mw))
-			match_wanted(sought, event);
+			match_requests(sought, event);
 	cursor_close(cursor);
 	return err < 0 ? err : 0;
 }
@@ -364,9 +364,9 @@ int first_errors_finish(struct first_errors *first)
 	sought.wanted = calloc(errors->n, 2 * sizeof(*sought.wanted));
 	if (!sought.wanted)
 		return log_err(-ENOMEM, "first errors");
-	list_wanted(&sought, errors);
+	list_requests(&sought, errors);
 	if (sought.n)
-		err = look_up_wanted(first, &sought);
+		err = look_up_requests(first, &sought);
 	free(sought.wanted);
 	return err;
 }

@@ -81,7 +81,7 @@ static bool is_unanswered(const struct life *id, uint32_t number)
 /*
  * The connection request of @qp, at the process that received it; NULL: there is none, or several.
  */
-static const struct life *find_request(const struct model *model, const struct life *qp)
+static const struct life *find_connection_request(const struct model *model, const struct life *qp)
 {
 	const struct life *found = NULL, *life = NULL;
 
@@ -100,7 +100,7 @@ static const struct life *find_request(const struct model *model, const struct l
 static void put_cm_request(struct text *t, const struct model *model, const struct life *id,
 			   const struct life *qp)
 {
-	const struct life *request = find_request(model, qp);
+	const struct life *request = find_connection_request(model, qp);
 	char at[32], got[32], process[PROCESS_TEXT];
 
 	if (is_unanswered(id, id->asked) && id->asked) {

@@ -10,15 +10,15 @@ enum { STALL_PATIENCE_NS = 250000000, STALL_ALIVE_NS = 1000000000 };
 
 /* The event that a link waits for. */
 enum stall_why {
-	STALL_SEND,    /* the peer's acknowledgement of a message */
-	STALL_CREDIT,  /* the peer's receive for a message, and its acknowledgement */
-	STALL_RDMA,    /* the result of an RDMA operation or an atomic */
-	STALL_MESSAGE, /* a message of the peer */
-	STALL_GRAM,    /* a datagram of a queue pair with which it has exchanged datagrams */
-	STALL_CONNECT, /* the peer to accept or reject the connection */
-	STALL_ACCEPT,  /* the peer to receive the answer to its request */
-	STALL_REQUEST, /* a connection request */
-	STALL_EVENT,   /* another event of the connection */
+	STALL_SEND,     /* the peer's acknowledgement of a message */
+	STALL_CREDIT,   /* the peer's receive for a message, and its acknowledgement */
+	STALL_RDMA,     /* the result of an RDMA operation or an atomic */
+	STALL_MESSAGE,  /* a message of the peer */
+	STALL_DATAGRAM, /* a datagram of a queue pair with which it has exchanged datagrams */
+	STALL_CONNECT,  /* the peer to accept or reject the connection */
+	STALL_ACCEPT,   /* the peer to receive the answer to its request */
+	STALL_REQUEST,  /* a connection request */
+	STALL_EVENT,    /* another event of the connection */
 	STALL_WHYS,
 };
 

@@ -40,9 +40,9 @@ const char *const stall_states[STALL_STATES] = {
 };
 
 const char *const stall_whys[STALL_WHYS] = {
-	[STALL_SEND] = "send",       [STALL_CREDIT] = "credit",   [STALL_RDMA] = "rdma",
-	[STALL_MESSAGE] = "receive", [STALL_GRAM] = "datagram",   [STALL_CONNECT] = "connect",
-	[STALL_ACCEPT] = "accept",   [STALL_REQUEST] = "request", [STALL_EVENT] = "event",
+	[STALL_SEND] = "send",       [STALL_CREDIT] = "credit",     [STALL_RDMA] = "rdma",
+	[STALL_MESSAGE] = "receive", [STALL_DATAGRAM] = "datagram", [STALL_CONNECT] = "connect",
+	[STALL_ACCEPT] = "accept",   [STALL_REQUEST] = "request",   [STALL_EVENT] = "event",
 };
 
 int stalls_new(struct trace *trace, const struct activity *activity, struct stalls **ret_stalls)
@@ -52,7 +52,7 @@ int stalls_new(struct trace *trace, const struct activity *activity, struct stal
 	if (!stalls || !(stalls->work = calloc(1, sizeof(*stalls->work))) ||
 	    !(stalls->work->cm = stalls_cm_new(trace)) ||
 	    !(stalls->work->sets = thread_sets_new()) ||
-	    !(stalls->work->grams = stalls_datagram_new())) {
+	    !(stalls->work->datagrams = stalls_datagram_new())) {
 		stalls_free(stalls);
 		return log_err(-ENOMEM, "waits of processes");
 	}
@@ -76,7 +76,7 @@ void stalls_free(struct stalls *stalls)
 		free(stalls->work->parts);
 		free(stalls->work->part_of);
 		stalls_cm_free(stalls->work->cm);
-		stalls_datagram_free(stalls->work->grams);
+		stalls_datagram_free(stalls->work->datagrams);
 		free(stalls->work->notes);
 	}
 	free(stalls->work);
@@ -115,7 +115,7 @@ void stalls_note_post(struct stalls *stalls, struct model *model, const struct t
 {
 	thread_sets_note_post(stalls->work->sets, event);
 	if (post_is_send(event->post))
-		stalls_datagram_note_post(stalls->work->grams, model, event);
+		stalls_datagram_note_post(stalls->work->datagrams, model, event);
 }
 
 void stalls_note_poll(struct stalls *stalls, const struct trace_event *event)
@@ -277,25 +277,25 @@ static void fill_link(struct stall_link *link, struct stall_builder *taking, con
 		snprintf(taking->note->cq, LIFE_NAME, "%s", cq->name);
 }
 
-static void add_datagram_link(void *arg, const struct stall_datagram *gram)
+static void add_datagram_link(void *arg, const struct stall_datagram *datagram)
 {
-	struct datagram_links *grams = arg;
-	struct stalls *stalls = grams->taking->stalls;
+	struct datagram_links *datagrams = arg;
+	struct stalls *stalls = datagrams->taking->stalls;
 	struct stall_link *link;
 
-	if (gram->process == grams->qp->process)
+	if (datagram->process == datagrams->qp->process)
 		return;
 	link = vec_push(stalls->links, stalls->nlinks);
 	if (!link) {
-		grams->taking->failed = true;
+		datagrams->taking->failed = true;
 		return;
 	}
-	fill_link(link, grams->taking, grams->qp, grams->qp->rq, grams->cq);
-	link->to = gram->process;
-	link->other = gram->qp;
-	link->why = STALL_GRAM;
-	link->received = gram->received;
-	grams->any = true;
+	fill_link(link, datagrams->taking, datagrams->qp, datagrams->qp->rq, datagrams->cq);
+	link->to = datagram->process;
+	link->other = datagram->qp;
+	link->why = STALL_DATAGRAM;
+	link->received = datagram->received;
+	datagrams->any = true;
 }
 
 /* Add a link: an identifier of librdmacm waits for its peer. */
@@ -312,12 +312,12 @@ static void add_cm_link(void *arg, const struct stall_link *link)
 
 static void add_datagram_links(struct stall_builder *taking, const struct life *qp)
 {
-	struct datagram_links grams = { taking, qp, find_cq(taking, qp, false), false };
+	struct datagram_links datagrams = { taking, qp, find_cq(taking, qp, false), false };
 
-	if (grams.cq)
-		stalls_datagram_each(taking->stalls->work->grams, qp->id, add_datagram_link,
-				     &grams);
-	taking->note->unknown |= !grams.any;
+	if (datagrams.cq)
+		stalls_datagram_each(taking->stalls->work->datagrams, qp->id, add_datagram_link,
+				     &datagrams);
+	taking->note->unknown |= !datagrams.any;
 }
 
 /* Do only other threads of the process use the queue pair? */

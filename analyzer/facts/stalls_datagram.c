@@ -23,7 +23,7 @@
 enum { MULTICAST = 0xffffff, MOST = 64 /* partners of a queue pair */ };
 
 struct partner {
-	struct stall_datagram gram;
+	struct stall_datagram datagram;
 	uint32_t of;   /* object */
 	uint32_t next; /* next partner of that queue pair: 1 + index; 0: this is the last */
 };
@@ -47,34 +47,34 @@ struct stalls_datagram *stalls_datagram_new(void)
 	return calloc(1, sizeof(struct stalls_datagram));
 }
 
-void stalls_datagram_free(struct stalls_datagram *grams)
+void stalls_datagram_free(struct stalls_datagram *datagrams)
 {
-	if (!grams)
+	if (!datagrams)
 		return;
-	free(grams->all);
-	free(grams->by_qp);
-	map_fini(&grams->pairs);
-	free(grams);
+	free(datagrams->all);
+	free(datagrams->by_qp);
+	map_fini(&datagrams->pairs);
+	free(datagrams);
 }
 
 /* The index of the partner + 1; 0: no memory. */
-static uint32_t get_partner(struct stalls_datagram *grams, uint32_t of, uint32_t process,
+static uint32_t get_partner(struct stalls_datagram *datagrams, uint32_t of, uint32_t process,
 			    uint32_t qp)
 {
 	uint64_t key = (uint64_t)of << 32 | qp, at;
 	struct partner *partner;
 	uint32_t *newest;
 
-	if (map_get(&grams->pairs, key, &at))
+	if (map_get(&datagrams->pairs, key, &at))
 		return (uint32_t)at;
-	newest = vec_at(grams->by_qp, grams->nqps, of);
-	partner = newest ? vec_push(grams->all, grams->n) : NULL;
-	if (!partner || map_put(&grams->pairs, key, grams->n)) {
-		grams->n -= partner != NULL;
+	newest = vec_at(datagrams->by_qp, datagrams->nqps, of);
+	partner = newest ? vec_push(datagrams->all, datagrams->n) : NULL;
+	if (!partner || map_put(&datagrams->pairs, key, datagrams->n)) {
+		datagrams->n -= partner != NULL;
 		return 0;
 	}
 	*partner = (struct partner){ { process, qp, 0 }, of, *newest };
-	*newest = (uint32_t)grams->n;
+	*newest = (uint32_t)datagrams->n;
 	return *newest;
 }
 
@@ -90,29 +90,30 @@ static const struct peer *find_receiver(struct model *model, const struct life *
 }
 
 /* Does the datagram go to the same queue pair as the last one? */
-static bool is_same_destination(const struct stalls_datagram *grams, const struct life *from,
+static bool is_same_destination(const struct stalls_datagram *datagrams, const struct life *from,
 				const struct life *ah, uint32_t number, uint64_t changes)
 {
-	return grams->from == from->id && grams->ah == ah->handle && grams->number == number &&
-	       grams->after == ah->created.time && grams->changes == changes;
+	return datagrams->from == from->id && datagrams->ah == ah->handle &&
+	       datagrams->number == number && datagrams->after == ah->created.time &&
+	       datagrams->changes == changes;
 }
 
-static void find_far_qp(struct stalls_datagram *grams, struct model *model, const struct life *from,
-			const struct life *ah, uint32_t number)
+static void find_far_qp(struct stalls_datagram *datagrams, struct model *model,
+			const struct life *from, const struct life *ah, uint32_t number)
 {
 	const struct peer *peer = find_receiver(model, from, ah, number);
 
-	grams->from = from->id;
-	grams->ah = ah->handle;
-	grams->number = number;
-	grams->after = ah->created.time;
-	grams->changes = model_peers(model)->changes;
-	grams->there = 0;
-	if (peer && get_partner(grams, from->id, peer->process, peer->id))
-		grams->there = get_partner(grams, peer->id, from->process, from->id);
+	datagrams->from = from->id;
+	datagrams->ah = ah->handle;
+	datagrams->number = number;
+	datagrams->after = ah->created.time;
+	datagrams->changes = model_peers(model)->changes;
+	datagrams->there = 0;
+	if (peer && get_partner(datagrams, from->id, peer->process, peer->id))
+		datagrams->there = get_partner(datagrams, peer->id, from->process, from->id);
 }
 
-static void count_datagram(struct stalls_datagram *grams, struct model *model,
+static void count_datagram(struct stalls_datagram *datagrams, struct model *model,
 			   const struct life *from, const struct wr *wr)
 {
 	const struct life *ah = model_life(model, from->process, OBJECT_ah, wr->ah);
@@ -120,13 +121,13 @@ static void count_datagram(struct stalls_datagram *grams, struct model *model,
 
 	if (!ah || !ah->path || number == MULTICAST)
 		return;
-	if (!is_same_destination(grams, from, ah, number, model_peers(model)->changes))
-		find_far_qp(grams, model, from, ah, number);
-	if (grams->there)
-		grams->all[grams->there - 1].gram.received++;
+	if (!is_same_destination(datagrams, from, ah, number, model_peers(model)->changes))
+		find_far_qp(datagrams, model, from, ah, number);
+	if (datagrams->there)
+		datagrams->all[datagrams->there - 1].datagram.received++;
 }
 
-void stalls_datagram_note_post(struct stalls_datagram *grams, struct model *model,
+void stalls_datagram_note_post(struct stalls_datagram *datagrams, struct model *model,
 			       const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -139,14 +140,14 @@ void stalls_datagram_note_post(struct stalls_datagram *grams, struct model *mode
 	if (!from || !from->id || !from->qp || from->qp->type != ABI_QPT_UD)
 		return;
 	for (uint32_t i = 0; i < taken; i++)
-		count_datagram(grams, model, from, &post->wr[i]);
+		count_datagram(datagrams, model, from, &post->wr[i]);
 }
 
-void stalls_datagram_each(const struct stalls_datagram *grams, uint32_t qp,
-			  void (*each)(void *arg, const struct stall_datagram *gram), void *arg)
+void stalls_datagram_each(const struct stalls_datagram *datagrams, uint32_t qp,
+			  void (*each)(void *arg, const struct stall_datagram *datagram), void *arg)
 {
-	uint32_t at = qp < grams->nqps ? grams->by_qp[qp] : 0;
+	uint32_t at = qp < datagrams->nqps ? datagrams->by_qp[qp] : 0;
 
-	for (int i = 0; at && i < MOST; i++, at = grams->all[at - 1].next)
-		each(arg, &grams->all[at - 1].gram);
+	for (int i = 0; at && i < MOST; i++, at = datagrams->all[at - 1].next)
+		each(arg, &datagrams->all[at - 1].datagram);
 }

@@ -21,12 +21,13 @@ struct stall_datagram {
 struct stalls_datagram *stalls_datagram_new(void);
 
 /* Accepts NULL. */
-void stalls_datagram_free(struct stalls_datagram *grams);
+void stalls_datagram_free(struct stalls_datagram *datagrams);
 
 /* The application has posted sends. */
-void stalls_datagram_note_post(struct stalls_datagram *grams, struct model *model,
+void stalls_datagram_note_post(struct stalls_datagram *datagrams, struct model *model,
 			       const struct trace_event *event);
 
 /* Call @each for the partners of queue pair @qp (object), at most for the first 64. */
-void stalls_datagram_each(const struct stalls_datagram *grams, uint32_t qp,
-			  void (*each)(void *arg, const struct stall_datagram *gram), void *arg);
+void stalls_datagram_each(const struct stalls_datagram *datagrams, uint32_t qp,
+			  void (*each)(void *arg, const struct stall_datagram *datagram),
+			  void *arg);

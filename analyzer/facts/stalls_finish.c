@@ -77,7 +77,7 @@ static void sum_empty_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t em
 
 static bool is_firm_link(const struct stall_link *link)
 {
-	return link->why != STALL_MESSAGE && link->why != STALL_GRAM &&
+	return link->why != STALL_MESSAGE && link->why != STALL_DATAGRAM &&
 	       link->why != STALL_REQUEST && link->why != STALL_EVENT;
 }
 

@@ -38,7 +38,7 @@ struct stalls_work {
 	size_t npart_of;
 	uint32_t base; /* at the end: the node of the first of the parts */
 	struct stalls_cm *cm;
-	struct stalls_datagram *grams;
+	struct stalls_datagram *datagrams;
 };
 
 /* Set the end of @stall's process: @time, or when a live process was last seen. */

@@ -35,7 +35,7 @@ struct search {
 	uint32_t *seen;  /* by node: the last search that has visited it */
 	uint32_t searches;
 	/* by node: it waits, directly or not, for a node that is to blame or unknown */
-	bool *doomed;
+	bool *explained;
 	uint32_t *next; /* by node: the chosen link that may form a circle; UINT32_MAX: none */
 	struct wait_graph *graph;
 };
@@ -77,10 +77,10 @@ static int begin_search(struct search *s)
 
 	s->queue = calloc(n, sizeof(*s->queue));
 	s->seen = calloc(n, sizeof(*s->seen));
-	s->doomed = calloc(n, sizeof(*s->doomed));
+	s->explained = calloc(n, sizeof(*s->explained));
 	s->next = calloc(n, sizeof(*s->next));
 	s->graph->blamed = calloc(n, sizeof(*s->graph->blamed));
-	if (!s->queue || !s->seen || !s->doomed || !s->next || !s->graph->blamed)
+	if (!s->queue || !s->seen || !s->explained || !s->next || !s->graph->blamed)
 		return -ENOMEM;
 	s->graph->nnodes = s->nnodes;
 	return sort_links(s, true, &s->out) ?: sort_links(s, false, &s->in);
@@ -90,7 +90,7 @@ static void end_search(struct search *s)
 {
 	free(s->queue);
 	free(s->seen);
-	free(s->doomed);
+	free(s->explained);
 	free(s->next);
 	free(s->out.first);
 	free(s->out.link);
@@ -100,7 +100,7 @@ static void end_search(struct search *s)
 
 /*
  * Visit all nodes that wait for the first @n nodes of the queue, directly or not, mark them as
- * doomed, and append them to the queue. Returns their number; @direct: the number of those that
+ * explained, and append them to the queue. Returns their number; @direct: the number of those that
  * wait directly.
  */
 static size_t find_waiters(struct search *s, size_t n, size_t *direct)
@@ -121,7 +121,7 @@ static size_t find_waiters(struct search *s, size_t n, size_t *direct)
 			if (s->seen[from] == s->searches)
 				continue;
 			s->seen[from] = s->searches;
-			s->doomed[from] = true;
+			s->explained[from] = true;
 			s->queue[end++] = from;
 		}
 	}
@@ -140,7 +140,7 @@ static int add_blame(struct search *s, size_t n)
 	memcpy(blame->nodes, s->queue, n * sizeof(*blame->nodes));
 	blame->n = n;
 	for (size_t i = 0; i < n; i++)
-		s->doomed[s->queue[i]] = true;
+		s->explained[s->queue[i]] = true;
 	blame->all = find_waiters(s, n, &blame->direct);
 	return 0;
 }
@@ -168,7 +168,7 @@ static size_t find_circle_from(struct search *s, uint32_t node)
 
 	s->searches++;
 	while (s->seen[node] != s->searches) {
-		if (s->next[node] == UINT32_MAX || s->doomed[node])
+		if (s->next[node] == UINT32_MAX || s->explained[node])
 			return 0;
 		s->seen[node] = s->searches;
 		node = s->links[s->next[node]].to;
@@ -191,8 +191,8 @@ static bool is_likelier(const struct wait_link *link, const struct wait_link *th
 }
 
 /*
- * Choose a link of each node that is not doomed: a firm one, if @firm; else the likeliest one to
- * another node that is not doomed.
+ * Choose a link of each node that is not explained: a firm one, if @firm; else the likeliest one to
+ * another node that is not explained.
  */
 static void choose_links(struct search *s, bool firm)
 {
@@ -203,7 +203,7 @@ static void choose_links(struct search *s, bool firm)
 			uint32_t at = s->out.link[k];
 			const struct wait_link *link = &s->links[at];
 
-			if (s->doomed[link->to] || !s->waits[link->to] || (firm && !link->firm))
+			if (s->explained[link->to] || !s->waits[link->to] || (firm && !link->firm))
 				continue;
 			if (best == UINT32_MAX || is_likelier(link, &s->links[best]))
 				best = at;
@@ -218,7 +218,7 @@ static int find_circles(struct search *s, bool firm)
 
 	choose_links(s, firm);
 	for (uint32_t node = 0; node < s->nnodes && !err; node++) {
-		size_t n = s->waits[node] && !s->doomed[node] ? find_circle_from(s, node) : 0;
+		size_t n = s->waits[node] && !s->explained[node] ? find_circle_from(s, node) : 0;
 
 		if (n && s->graph->nblames < BLAMES)
 			err = add_blame(s, n);
@@ -250,7 +250,7 @@ static void exclude_unknown(struct search *s)
 	for (uint32_t node = 0; node < s->nnodes; node++) {
 		if (!s->waits[node] || s->out.first[node] != s->out.first[node + 1])
 			continue;
-		s->doomed[node] = true;
+		s->explained[node] = true;
 		s->queue[n++] = node;
 	}
 	find_waiters(s, n, NULL);

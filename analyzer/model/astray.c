@@ -229,7 +229,7 @@ static void check_number(struct model *model, struct queue *queue)
 	if (meant)
 		report_astray(model, queue, ASTRAY_ORDER, meant);
 	else
-		queue->astray->what = queue->astray->idle_id ? ASTRAY_NOBODY : ASTRAY_NONE;
+		queue->astray->what = queue->astray->idle_id ? ASTRAY_IDLE_NUMBER : ASTRAY_NONE;
 }
 
 static void check_group(struct model *model, struct queue *queue)

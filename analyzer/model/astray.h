@@ -9,7 +9,7 @@
  *	ASTRAY_TYPE	the queue pair with the number is not of type UD
  *	ASTRAY_ORDER	no queue pair has or had it, but one has it in reverse byte order
  *	ASTRAY_GONE	the queue pair with the number was destroyed before, and another made since
- *	ASTRAY_NOBODY	no queue pair has or had it; the only other at the address got nothing
+ *	ASTRAY_IDLE_NUMBER	no queue pair has or had it; the only other at the address got nothing
  *	ASTRAY_EMPTY	the group is empty; the only queue pair in another group got nothing
  *
  * The first three are reported with the datagram, the others when the queue ends, if there were
@@ -30,7 +30,7 @@ enum astray {
 	ASTRAY_TYPE,
 	ASTRAY_ORDER,
 	ASTRAY_GONE,
-	ASTRAY_NOBODY,
+	ASTRAY_IDLE_NUMBER,
 	ASTRAY_EMPTY,
 };
 

@@ -28,7 +28,7 @@
 enum { AHEAD = 1 << 20, MULTICAST = 0xffffff, WITH_GRH = 1 /* IBV_WC_GRH */ };
 
 /* A queue pair for datagrams. */
-struct gram_end {
+struct datagram_end {
 	uint32_t id, number, part;
 	struct device *device; /* NULL: not known */
 	int64_t made;          /* -1: before the recording */
@@ -36,38 +36,38 @@ struct gram_end {
 };
 
 /* The destination of an address handle. */
-struct gram_ah {
+struct datagram_ah {
 	uint64_t handle;
 	uint32_t process;
 	struct place place; /* zeros: not known */
 };
 
 /* When a datagram was posted; or when it was received, and when its receive was posted. */
-struct gram_time {
+struct datagram_time {
 	int64_t time, posted; /* -1: not known */
 };
 
 /* Datagrams from one queue pair to another: times not yet matched with those of the other end. */
-struct gram_flow {
+struct datagram_flow {
 	struct clock_edge *edge;
 	uint32_t from, to;     /* queue pairs; from is 0 until something was sent */
 	uint32_t part;         /* of @from */
 	bool broken;           /* some datagrams may be missing, or are of another flow */
 	bool counted, matched; /* counted in edge->pairs; a message was received */
-	struct gram_time *sent, *received;
+	struct datagram_time *sent, *received;
 	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;
 };
 
 struct clock_datagrams {
 	struct trace *joint;
 	struct clock_edges *edges;
-	struct gram_end *ends;
+	struct datagram_end *ends;
 	size_t nends;
 	struct map by_id, by_number; /* 1 + index of an end */
-	struct gram_ah *ahs;
+	struct datagram_ah *ahs;
 	size_t nahs;
 	struct map by_ah; /* 1 + index */
-	struct gram_flow *flows;
+	struct datagram_flow *flows;
 	size_t nflows;
 	struct map by_flow; /* 1 + index */
 	bool *whole;        /* by part: it has all messages that its processes sent */
@@ -110,7 +110,7 @@ void clock_datagrams_free(struct clock_datagrams *grams)
 
 int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp)
 {
-	struct gram_end *end;
+	struct datagram_end *end;
 	uint64_t at = 0;
 
 	if (!qp->qp || qp->qp->type != ABI_QPT_UD || !qp->number || !qp->peer || qp->inherited ||
@@ -120,12 +120,13 @@ int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp)
 	if (!end)
 		return -ENOMEM;
 	map_get(&grams->by_number, qp->number, &at);
-	*end = (struct gram_end){ .id = qp->id,
-				  .number = qp->number,
-				  .part = (uint32_t)trace_part_of(grams->joint, qp->process),
-				  .device = qp->peer->device ? device_get(&qp->peer->device) : NULL,
-				  .made = qp->created.id.thread ? qp->created.time : -1,
-				  .same = at };
+	*end = (struct datagram_end){ .id = qp->id,
+				      .number = qp->number,
+				      .part = (uint32_t)trace_part_of(grams->joint, qp->process),
+				      .device = qp->peer->device ? device_get(&qp->peer->device)
+								 : NULL,
+				      .made = qp->created.id.thread ? qp->created.time : -1,
+				      .same = at };
 	return map_put(&grams->by_id, qp->id, grams->nends) ||
 			       map_put(&grams->by_number, qp->number, grams->nends)
 		       ? -ENOMEM
@@ -140,13 +141,13 @@ bool clock_datagrams_has_any(const struct clock_datagrams *grams)
 	return false;
 }
 
-static const struct gram_end *end_at(const struct clock_datagrams *grams, size_t at)
+static const struct datagram_end *end_at(const struct clock_datagrams *grams, size_t at)
 {
 	return at ? &grams->ends[at - 1] : NULL;
 }
 
-static const struct gram_end *look_up_end(const struct clock_datagrams *grams,
-					  const struct map *map, uint64_t key)
+static const struct datagram_end *look_up_end(const struct clock_datagrams *grams,
+					      const struct map *map, uint64_t key)
 {
 	uint64_t at;
 
@@ -155,19 +156,19 @@ static const struct gram_end *look_up_end(const struct clock_datagrams *grams,
 
 /* Address handles */
 
-static struct gram_ah *find_ah(const struct clock_datagrams *grams, uint32_t process,
-			       uint64_t handle)
+static struct datagram_ah *find_ah(const struct clock_datagrams *grams, uint32_t process,
+				   uint64_t handle)
 {
 	uint64_t at;
-	struct gram_ah *ah = map_get(&grams->by_ah, map_hash(process) ^ handle, &at)
-				     ? &grams->ahs[at - 1]
-				     : NULL;
+	struct datagram_ah *ah = map_get(&grams->by_ah, map_hash(process) ^ handle, &at)
+					 ? &grams->ahs[at - 1]
+					 : NULL;
 
 	return ah && ah->process == process && ah->handle == handle ? ah : NULL;
 }
 
 /* The requested destination; or the source of a datagram, to reply to it. */
-static void read_address(struct gram_ah *ah, const struct call *call)
+static void read_address(struct datagram_ah *ah, const struct call *call)
 {
 	bool back = call->verb == VERB_create_ah_from_wc;
 	const char *gid = args_text(call->args, back ? ARG(grh.sgid.raw) : ARG(attr.grh.dgid.raw));
@@ -184,7 +185,7 @@ static void read_address(struct gram_ah *ah, const struct call *call)
 static void learn_ah(struct clock_datagrams *grams, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct gram_ah *ah;
+	struct datagram_ah *ah;
 
 	if ((call->verb != VERB_create_ah && call->verb != VERB_create_ah_from_wc) ||
 	    call->failed || !call->handle)
@@ -198,22 +199,22 @@ static void learn_ah(struct clock_datagrams *grams, const struct trace_event *ev
 			return;
 		}
 	}
-	*ah = (struct gram_ah){ .handle = call->handle, .process = event->process };
+	*ah = (struct datagram_ah){ .handle = call->handle, .process = event->process };
 	read_address(ah, call);
 }
 
-static enum placed find_place(const struct gram_ah *ah, const struct gram_end *end)
+static enum placed find_place(const struct datagram_ah *ah, const struct datagram_end *end)
 {
 	return ah ? device_place(end->device, 0, &ah->place) : PLACED_PERHAPS;
 }
 
 /* Flows */
 
-static struct gram_flow *get_flow(struct clock_datagrams *grams, const struct gram_end *to,
-				  uint32_t number)
+static struct datagram_flow *get_flow(struct clock_datagrams *grams, const struct datagram_end *to,
+				      uint32_t number)
 {
 	uint64_t key = (uint64_t)to->id << 32 | number, at;
-	struct gram_flow *flow;
+	struct datagram_flow *flow;
 
 	if (map_get(&grams->by_flow, key, &at))
 		return &grams->flows[at - 1];
@@ -239,14 +240,14 @@ static bool has_all_messages(struct clock_datagrams *grams, uint32_t part)
 }
 
 /* Later datagrams cannot be matched; those that were matched are correct. */
-static void break_flow(struct gram_flow *flow)
+static void break_flow(struct datagram_flow *flow)
 {
 	flow->broken = true;
 }
 
-static void push_time(struct gram_flow *flow, bool sent, struct gram_time time)
+static void push_time(struct datagram_flow *flow, bool sent, struct datagram_time time)
 {
-	struct gram_time **at = sent ? &flow->sent : &flow->received;
+	struct datagram_time **at = sent ? &flow->sent : &flow->received;
 	size_t *n = sent ? &flow->nsent : &flow->nreceived;
 	size_t *first = sent ? &flow->sent_first : &flow->received_first;
 	size_t *size = sent ? &flow->sent_size : &flow->received_size;
@@ -260,11 +261,11 @@ static void push_time(struct gram_flow *flow, bool sent, struct gram_time time)
 }
 
 /* Count the flows of both directions as one pair of queue pairs. */
-static void count_pair(struct clock_datagrams *grams, struct gram_flow *flow)
+static void count_pair(struct clock_datagrams *grams, struct datagram_flow *flow)
 {
-	const struct gram_end *from = look_up_end(grams, &grams->by_id, flow->from);
-	const struct gram_end *to = look_up_end(grams, &grams->by_id, flow->to);
-	struct gram_flow *back = NULL;
+	const struct datagram_end *from = look_up_end(grams, &grams->by_id, flow->from);
+	const struct datagram_end *to = look_up_end(grams, &grams->by_id, flow->to);
+	struct datagram_flow *back = NULL;
 	uint64_t at;
 
 	flow->matched = true;
@@ -274,13 +275,13 @@ static void count_pair(struct clock_datagrams *grams, struct gram_flow *flow)
 	flow->edge->pairs += flow->counted;
 }
 
-static void match_flow(struct clock_datagrams *grams, struct gram_flow *flow)
+static void match_flow(struct clock_datagrams *grams, struct datagram_flow *flow)
 {
 	if (flow->broken || !flow->edge)
 		return;
 	while (flow->sent_first < flow->nsent && flow->received_first < flow->nreceived) {
 		int64_t sent = flow->sent[flow->sent_first++].time;
-		struct gram_time receive = flow->received[flow->received_first++];
+		struct datagram_time receive = flow->received[flow->received_first++];
 
 		clock_edge_add_order(flow->edge, &flow->edge->all, flow->part, sent, receive.time);
 		if (receive.posted >= 0)
@@ -294,8 +295,8 @@ static void match_flow(struct clock_datagrams *grams, struct gram_flow *flow)
 }
 
 /* The first datagram from @from to @to. */
-static void begin_flow(struct clock_datagrams *grams, struct gram_flow *flow,
-		       const struct gram_end *from, const struct gram_end *to, int64_t time)
+static void begin_flow(struct clock_datagrams *grams, struct datagram_flow *flow,
+		       const struct datagram_end *from, const struct datagram_end *to, int64_t time)
 {
 	flow->from = from->id;
 	flow->part = from->part;
@@ -308,10 +309,10 @@ static void begin_flow(struct clock_datagrams *grams, struct gram_flow *flow,
 		clock_edge_add_order(flow->edge, &flow->edge->objects, to->part, to->made, time);
 }
 
-static void add_datagram(struct clock_datagrams *grams, const struct gram_end *from,
-			 const struct gram_end *to, int64_t time)
+static void add_datagram(struct clock_datagrams *grams, const struct datagram_end *from,
+			 const struct datagram_end *to, int64_t time)
 {
-	struct gram_flow *flow = get_flow(grams, to, from->number);
+	struct datagram_flow *flow = get_flow(grams, to, from->number);
 
 	if (!flow)
 		return;
@@ -321,16 +322,16 @@ static void add_datagram(struct clock_datagrams *grams, const struct gram_end *f
 		break_flow(flow);
 	if (flow->broken)
 		return;
-	push_time(flow, true, (struct gram_time){ time, -1 });
+	push_time(flow, true, (struct datagram_time){ time, -1 });
 	match_flow(grams, flow);
 }
 
 /* The only queue pair of a number that @ah leads to; NULL: none, or several. */
-static const struct gram_end *find_intended(const struct clock_datagrams *grams,
-					    const struct gram_ah *ah, uint32_t number)
+static const struct datagram_end *find_intended(const struct clock_datagrams *grams,
+						const struct datagram_ah *ah, uint32_t number)
 {
-	const struct gram_end *each = look_up_end(grams, &grams->by_number, number);
-	const struct gram_end *is = NULL, *may_be = NULL;
+	const struct datagram_end *each = look_up_end(grams, &grams->by_number, number);
+	const struct datagram_end *is = NULL, *may_be = NULL;
 	size_t nis = 0, nmay = 0;
 
 	for (; each; each = end_at(grams, each->same)) {
@@ -345,19 +346,19 @@ static const struct gram_end *find_intended(const struct clock_datagrams *grams,
 }
 
 static void learn_wr(struct clock_datagrams *grams, const struct trace_event *event,
-		     const struct gram_end *from, const struct wr *wr)
+		     const struct datagram_end *from, const struct wr *wr)
 {
-	const struct gram_ah *ah = find_ah(grams, event->process, wr->ah);
-	const struct gram_end *to = find_intended(grams, ah, wr->remote_qpn);
-	const struct gram_end *each =
+	const struct datagram_ah *ah = find_ah(grams, event->process, wr->ah);
+	const struct datagram_end *to = find_intended(grams, ah, wr->remote_qpn);
+	const struct datagram_end *each =
 		to ? NULL : look_up_end(grams, &grams->by_number, wr->remote_qpn);
 
 	if (to)
 		add_datagram(grams, from, to, event->time);
 	for (; each; each = end_at(grams, each->same)) { /* any of them may be the receiver */
-		struct gram_flow *flow = find_place(ah, each) == PLACED_ELSEWHERE
-						 ? NULL
-						 : get_flow(grams, each, from->number);
+		struct datagram_flow *flow = find_place(ah, each) == PLACED_ELSEWHERE
+						     ? NULL
+						     : get_flow(grams, each, from->number);
 
 		if (flow)
 			break_flow(flow);
@@ -368,7 +369,8 @@ static void learn_sends(struct clock_datagrams *grams, const struct trace_event 
 {
 	const struct post *post = event->post;
 	uint32_t n = post_is_send(post) && !event->inner ? post_taken(post) : 0;
-	const struct gram_end *from = n ? look_up_end(grams, &grams->by_id, post->object) : NULL;
+	const struct datagram_end *from =
+		n ? look_up_end(grams, &grams->by_id, post->object) : NULL;
 
 	for (uint32_t i = 0; i < n && from; i++)
 		if (post->wr[i].ah && post->wr[i].remote_qpn && post->wr[i].remote_qpn != MULTICAST)
@@ -378,7 +380,7 @@ static void learn_sends(struct clock_datagrams *grams, const struct trace_event 
 /* May a queue pair with that number have sent from @lid? 0: the source is not known. */
 static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, uint16_t lid)
 {
-	const struct gram_end *each = look_up_end(grams, &grams->by_number, number);
+	const struct datagram_end *each = look_up_end(grams, &grams->by_number, number);
 	const struct place from = { .lid = lid };
 
 	for (; each; each = end_at(grams, each->same))
@@ -389,17 +391,18 @@ static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, ui
 
 static void learn_received(struct clock_datagrams *grams, const struct wc *wc, int64_t time)
 {
-	const struct gram_end *to = wc->status || !(wc->opcode & ABI_WC_RECV)
-					    ? NULL
-					    : look_up_end(grams, &grams->by_id, wc->qp);
-	struct gram_flow *flow;
+	const struct datagram_end *to = wc->status || !(wc->opcode & ABI_WC_RECV)
+						? NULL
+						: look_up_end(grams, &grams->by_id, wc->qp);
+	struct datagram_flow *flow;
 
 	if (!to || !may_be_from(grams, wc->src_qp, wc->slid))
 		return;
 	flow = get_flow(grams, to, wc->src_qp);
 	if (!flow || flow->broken)
 		return;
-	push_time(flow, false, (struct gram_time){ time, wc->request.thread ? wc->posted_at : -1 });
+	push_time(flow, false,
+		  (struct datagram_time){ time, wc->request.thread ? wc->posted_at : -1 });
 	match_flow(grams, flow);
 }
 

@@ -189,7 +189,7 @@ int control_destroy_returns(struct model *model, const struct trace_event *event
 	return 0;
 }
 
-static void drop_pending(struct model *model, struct destroy_in_progress **at)
+static void drop_destroy(struct model *model, struct destroy_in_progress **at)
 {
 	struct destroy_in_progress *pending = *at;
 
@@ -212,6 +212,6 @@ void control_end(struct model *model, uint32_t process, int64_t time, bool ended
 		pending->destroy.ended = ended;
 		if (process)
 			model->watcher.destroy(model->watcher.arg, &pending->destroy);
-		drop_pending(model, at);
+		drop_destroy(model, at);
 	}
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyzer/model/watcher.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 
 enum { FREED = 64, DEVICES = 64 };
 

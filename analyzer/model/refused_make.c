@@ -239,8 +239,8 @@ bool refused_dmabuf(const struct refused *r, char *text, size_t size)
 }
 
 /* The host copies whole words to and from the device. */
-static bool is_no_word(const struct refused *r, int64_t offset, int64_t length, char *text,
-		       size_t size)
+static bool explain_partial_word(const struct refused *r, int64_t offset, int64_t length,
+				 char *text, size_t size)
 {
 	const bool copies = r->event->call->verb == VERB_memcpy_to_dm ||
 			    r->event->call->verb == VERB_memcpy_from_dm;
@@ -271,7 +271,7 @@ bool refused_dm(const struct refused *r, char *text, size_t size)
 	if (!dm || !dm->bytes)
 		return false;
 	if ((uint64_t)offset + (uint64_t)length <= dm->bytes)
-		return is_no_word(r, offset, length, text, size);
+		return explain_partial_word(r, offset, length, text, size);
 	snprintf(text, size,
 		 "dm_offset is %" PRId64 ", and length %" PRId64 ": beyond the end of %s, which "
 		 "has %" PRIu64 " bytes",

@@ -42,7 +42,7 @@ bool refused_transition(const struct refused *r, char *text, size_t size)
 		change.to = from;
 	if (transition_check(r->object->qp->type, from, change.to, change.mask, &fault))
 		return false;
-	transition_says(from, change.to, &fault, text, size);
+	transition_explain(from, change.to, &fault, text, size);
 	return true;
 }
 

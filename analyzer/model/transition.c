@@ -150,7 +150,7 @@ bool transition_check(int type, int from, int to, uint32_t mask, struct transiti
 	return !fault.none && !fault.lacks && !fault.bars;
 }
 
-const char *transition_names(uint32_t mask, char *text, size_t size)
+const char *transition_list_attributes(uint32_t mask, char *text, size_t size)
 {
 	const struct enum_info *names = enum_find("ibv_qp_attr_mask");
 	size_t used = 0;
@@ -167,13 +167,13 @@ const char *transition_names(uint32_t mask, char *text, size_t size)
 	return text;
 }
 
-const char *transition_says(int from, int to, const struct transition_fault *fault, char *text,
-			    size_t size)
+const char *transition_explain(int from, int to, const struct transition_fault *fault, char *text,
+			       size_t size)
 {
 	char lacks[384], bars[384];
 
-	transition_names(fault->lacks, lacks, sizeof(lacks));
-	transition_names(fault->bars, bars, sizeof(bars));
+	transition_list_attributes(fault->lacks, lacks, sizeof(lacks));
+	transition_list_attributes(fault->bars, bars, sizeof(bars));
 	if (fault->none)
 		snprintf(text, size, "there is no transition %s -> %s", qp_state_name(from),
 			 qp_state_name(to));

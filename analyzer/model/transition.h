@@ -22,8 +22,8 @@ bool transition_check(int type, int from, int to, uint32_t mask,
 		      struct transition_fault *ret_fault);
 
 /* "IBV_QP_TIMEOUT, IBV_QP_RNR_RETRY" */
-const char *transition_names(uint32_t mask, char *text, size_t size);
+const char *transition_list_attributes(uint32_t mask, char *text, size_t size);
 
 /* "lacks IBV_QP_RNR_RETRY", "IBV_QP_AV is not allowed INIT -> RTS", "RESET -> RTS is no ..." */
-const char *transition_says(int from, int to, const struct transition_fault *fault, char *text,
-			    size_t size);
+const char *transition_explain(int from, int to, const struct transition_fault *fault, char *text,
+			       size_t size);

@@ -203,7 +203,7 @@ static void put_awaited(struct text *t, const struct stall_link *link)
 		text_addf(t, "%s %s", opcode ?: "a request", event_id_text(link->request, id));
 	else
 		text_addf(t, "%s, %s has come", words_count(link->outstanding, "receive", n),
-			  link->why == STALL_GRAM ? "no datagram" : "nothing");
+			  link->why == STALL_DATAGRAM ? "no datagram" : "nothing");
 }
 
 /* An identifier of librdmacm may have no queue pair yet. */

@@ -60,7 +60,7 @@ static void describe_all(struct check *check, struct finding *finding,
 			     words_span(astray->moment.time - astray->peer->gone, span), theirs,
 			     name_qp(check, successor ? successor->process : 0, astray->successor,
 				     since));
-	else if (astray->what == ASTRAY_NOBODY)
+	else if (astray->what == ASTRAY_IDLE_NUMBER)
 		finding_text(&finding->says,
 			     "%s sent %s to number 0x%x, which no queue pair of the trace has or "
 			     "had; %s (number 0x%x), the only other UD queue pair at that "
@@ -79,7 +79,7 @@ static const char *find_harm(enum astray what)
 	case ASTRAY_GROUP:
 		return "the device follows the specification: it delivers a multicast packet to "
 		       "number 0xffffff only";
-	case ASTRAY_NOBODY:
+	case ASTRAY_IDLE_NUMBER:
 	case ASTRAY_EMPTY:
 		return "no other program receives these datagrams: no completion reports the loss";
 	default:

@@ -57,7 +57,7 @@ void state_001(struct check *check, const struct model_modify *modify)
 		return;
 	finding_text(&finding->where, "ibv_modify_qp(): %s",
 		     modify->fault.none ? "attr->qp_state" : "attr_mask");
-	transition_says(modify->from, modify->to, &modify->fault, why, sizeof(why));
+	transition_explain(modify->from, modify->to, &modify->fault, why, sizeof(why));
 	finding_text(&finding->says,
 		     "%s of type %s was in %s (%s); ibv_modify_qp() %s %s returned %" PRId64
 		     " (%s): %s.",

@@ -518,5 +518,6 @@ int enter_record(struct facts *facts, const char *path, int64_t duration)
 	};
 	if (device_find_library(library_name, entered.library))
 		return CLI_ENVIRONMENT;
-	return record_running(&running, path, facts->process.name, facts->fabric.instance != 0);
+	return record_running_program(&running, path, facts->process.name,
+				      facts->fabric.instance != 0);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/dump/names.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 
 enum { NAME = 128 };
 

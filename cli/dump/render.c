@@ -20,7 +20,7 @@
 #include "cli/dump/fields.h"
 #include "cli/dump/names.h"
 #include "cli/dump/values.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/store/read/trace.h"
 #include "core/store/read/joint.h"
 #include "core/wire/event.h"

@@ -4,7 +4,7 @@
  * The JSON contains the values, the descriptor their types: a structure becomes {name=value, ...},
  * flags and handles become names.
  *
- * Not here: the traversal of a value (core/store/db/args_walk.c).
+ * Not here: the traversal of a value (core/store/db/args_visit.c).
  */
 #include "cli/dump/values.h"
 
@@ -17,7 +17,7 @@
 #include "core/base/hex.h"
 #include "core/base/printable.h"
 #include "core/base/style.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 
 void values_print_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {

@@ -15,7 +15,7 @@
 
 #include "cli/emit/names.h"
 #include "core/base/vec.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/wire/log.h"
 
 /* The call whose arguments are printed. */
@@ -465,6 +465,6 @@ int arguments_order(struct maker *maker, const struct call *call)
 {
 	struct argument_order ordering = { maker, call };
 
-	return args_walk(&verb_infos[call->verb].args, args_root(call->args), NULL, "", order_value,
-			 &ordering);
+	return args_visit_values(&verb_infos[call->verb].args, args_root(call->args), NULL, "",
+				 order_value, &ordering);
 }

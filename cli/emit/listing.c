@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/emit/turns.h"
+#include "cli/emit/loop_expr.h"
 #include "core/wire/hash.h"
 
 enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
@@ -115,7 +115,7 @@ static unsigned int add_table(struct listing *l, const int64_t *values, size_t n
  * Name the index of a table's element: the loop's variable, or a variable that counts the
  * iterations.
  */
-static void name_turn(struct listing *l, struct loop_frame *frame)
+static void name_index(struct listing *l, struct loop_frame *frame)
 {
 	if (*frame->turn)
 		return;
@@ -130,36 +130,36 @@ static void name_turn(struct listing *l, struct loop_frame *frame)
 static int add_number(struct listing *l, struct loop_frame *frame, struct text *text, char letter,
 		      const struct numbers *values, size_t n)
 {
-	struct turns turns;
+	struct loop_expr expr;
 	int64_t *elements;
-	int err = turns_fit(&frame->nest, values, n, &turns, &elements);
+	int err = loop_expr_fit(&frame->nest, values, n, &expr, &elements);
 	unsigned int table;
 	bool steps = false;
 
 	if (err)
 		return err;
-	if (turns.how == TURNS_TABLE) {
-		name_turn(l, frame);
-		table = add_table(l, elements, turns.period);
+	if (expr.how == LOOP_EXPR_TABLE) {
+		name_index(l, frame);
+		table = add_table(l, elements, expr.period);
 		free(elements);
 		text_addf(text, "%stable%u[%s",
 			  letter == 'o'   ? " + "
 			  : letter == 'x' ? "(uint64_t)"
 					  : "",
 			  table, frame->turn);
-		text_addf(text, turns.period < n ? " %% %zu]" : "]", turns.period);
+		text_addf(text, expr.period < n ? " %% %zu]" : "]", expr.period);
 		return 0;
 	}
 	for (size_t d = 0; d < frame->nest.depth; d++)
-		steps |= turns.step[d] != 0;
-	if (letter == 'o' && turns.base)
-		text_addf(text, turns.base < 0 ? " - %" PRIu64 : " + %" PRIu64,
-			  (uint64_t)(turns.base < 0 ? -turns.base : turns.base));
-	else if (letter == 'x' && turns.base)
-		text_addf(text, "0x%" PRIx64, (uint64_t)turns.base);
-	else if (letter != 'o' && (turns.base || !steps))
-		text_addf(text, "%" PRId64, turns.base);
-	turns_add_steps(&turns, &frame->nest, text, letter != 'o' && !turns.base);
+		steps |= expr.step[d] != 0;
+	if (letter == 'o' && expr.base)
+		text_addf(text, expr.base < 0 ? " - %" PRIu64 : " + %" PRIu64,
+			  (uint64_t)(expr.base < 0 ? -expr.base : expr.base));
+	else if (letter == 'x' && expr.base)
+		text_addf(text, "0x%" PRIx64, (uint64_t)expr.base);
+	else if (letter != 'o' && (expr.base || !steps))
+		text_addf(text, "%" PRId64, expr.base);
+	loop_expr_add_steps(&expr, &frame->nest, text, letter != 'o' && !expr.base);
 	return 0;
 }
 
@@ -447,8 +447,8 @@ static bool needs_count(const struct listing *l, const struct nest *nest, const 
 
 	if (!node->parts)
 		return l->named[node->text] &&
-		       !turns_are_linear(nest, &node->values[0], node->nturns);
-	if (inner.depth < TURNS_DEEP)
+		       !loop_expr_is_linear(nest, &node->values[0], node->nturns);
+	if (inner.depth < LOOP_EXPR_DEEP)
 		inner.loops[inner.depth++] = node;
 	for (size_t i = 0; i < node->nparts; i++)
 		if (needs_count(l, &inner, node->parts[i]))
@@ -466,7 +466,7 @@ static bool runs_once(const struct node *node)
 
 static int add_rounds(struct listing *l, struct loop_frame *frame, const struct node *node)
 {
-	const char *variable = turns_variable(frame->nest.depth);
+	const char *variable = loop_expr_variable(frame->nest.depth);
 	int err;
 
 	*frame->turn = '\0';
@@ -499,7 +499,7 @@ static int add_loop(struct listing *l, struct loop_frame *frame, struct node *no
 	size_t body;
 	int err = add_rounds(l, &inner, node);
 
-	if (err || inner.nest.depth == TURNS_DEEP)
+	if (err || inner.nest.depth == LOOP_EXPR_DEEP)
 		return err ? err : -E2BIG;
 	memcpy(turn, inner.turn, sizeof(turn));
 	inner.nest.loops[inner.nest.depth++] = node;

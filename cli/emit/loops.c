@@ -82,7 +82,7 @@ static int wrap_in_loop(struct node **node)
 }
 
 /* Append the iterations of @later, which is consumed, to those of @node, of the same shape. */
-static int merge_turns(struct node **node, struct node *later)
+static int merge_iterations(struct node **node, struct node *later)
 {
 	int err = 0;
 
@@ -101,7 +101,7 @@ static int merge_turns(struct node **node, struct node *later)
 		(*node)->open = later->open;
 		(*node)->nrounds += later->nrounds;
 		for (size_t i = 0; !err && i < later->nparts; i++) {
-			err = merge_turns(&(*node)->parts[i], later->parts[i]);
+			err = merge_iterations(&(*node)->parts[i], later->parts[i]);
 			later->parts[i] = NULL;
 		}
 	}
@@ -121,7 +121,7 @@ static int merge_rounds(struct node **node, struct node *later)
 	if (!err)
 		(*node)->open += later->open;
 	for (size_t i = 0; !err && i < later->nparts; i++) {
-		err = merge_turns(&(*node)->parts[i], later->parts[i]);
+		err = merge_iterations(&(*node)->parts[i], later->parts[i]);
 		later->parts[i] = NULL;
 	}
 	free_node(later);
@@ -146,7 +146,7 @@ static int add_round(struct node *loop, struct node *const *nodes, size_t n)
 		if (err)
 			free_node(nodes[i]);
 		else
-			err = merge_turns(&loop->parts[i], nodes[i]);
+			err = merge_iterations(&loop->parts[i], nodes[i]);
 	}
 	return err;
 }
@@ -197,7 +197,7 @@ static int make_loop(struct node **nodes, size_t length, size_t rounds, struct n
 		if (err)
 			free_node(nodes[i]);
 		else
-			err = merge_turns(&nodes[i % length], nodes[i]);
+			err = merge_iterations(&nodes[i % length], nodes[i]);
 	}
 	for (size_t i = 0; i < length; i++) {
 		if (!loop) {

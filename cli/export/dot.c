@@ -212,7 +212,7 @@ static int add_refs(struct graph *graph, const struct object *object, bool *ret_
 	uint32_t last = 0;
 	int err;
 
-	call_refs_of(graph->refs, object->created);
+	call_refs_begin(graph->refs, object->created);
 	while ((err = call_refs_next(graph->refs, &ref)) > 0) {
 		const struct object *to = trace_object(graph->view->trace, ref.object);
 		uint32_t id = ref.object;

@@ -52,7 +52,7 @@ int alerts_new(const struct alerts_settings *settings, const char *trace, bool q
 	a->set = *settings;
 	a->trace = trace;
 	a->journal = service_has_journal();
-	a->watchdog = service_watchdog();
+	a->watchdog = service_watchdog_interval();
 	if (!err && settings->metrics)
 		err = metrics_out_open(settings->metrics, quiet, &a->out);
 	if (err) {
@@ -195,7 +195,7 @@ void alerts_update(struct alerts *a)
 {
 	uint64_t now = clock_monotonic();
 
-	hooks_tend(a->hooks);
+	hooks_reap(a->hooks);
 	if (a->watchdog && now - a->fed_at >= a->watchdog / 3) {
 		service_notify("WATCHDOG=1");
 		a->fed_at = now;

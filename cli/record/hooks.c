@@ -212,7 +212,7 @@ bool hooks_fire(struct hooks *hooks, const char *command, const char *kind,
 	return true;
 }
 
-void hooks_tend(struct hooks *hooks)
+void hooks_reap(struct hooks *hooks)
 {
 	uint64_t now = clock_monotonic();
 

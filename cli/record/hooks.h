@@ -36,4 +36,4 @@ bool hooks_fire(struct hooks *hooks, const char *command, const char *kind,
 		const struct hook_fact *facts);
 
 /* Reap commands that have ended, kill commands that hang: call it several times a second. */
-void hooks_tend(struct hooks *hooks);
+void hooks_reap(struct hooks *hooks);

@@ -9,8 +9,8 @@
 
 enum { RING_BYTES = 4 << 20 };
 
-int record_running(const struct recording_running *running, const char *path, const char *name,
-		   bool soft)
+int record_running_program(const struct recording_running *running, const char *path,
+			   const char *name, bool soft)
 {
 	struct recording_settings set = {
 		.running = running,

@@ -10,5 +10,5 @@
  * Record @running, which is @name, to the trace @path. @soft: it uses the software device. Returns
  * the exit status.
  */
-int record_running(const struct recording_running *running, const char *path, const char *name,
-		   bool soft);
+int record_running_program(const struct recording_running *running, const char *path,
+			   const char *name, bool soft);

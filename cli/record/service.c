@@ -49,7 +49,7 @@ bool service_notify(const char *state)
 	return path && send_datagram(path, state, strlen(state));
 }
 
-uint64_t service_watchdog(void)
+uint64_t service_watchdog_interval(void)
 {
 	const char *period = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 

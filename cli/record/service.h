@@ -20,7 +20,7 @@ struct hook_fact; /* hooks.h */
 bool service_notify(const char *state);
 
 /* The interval, in ns, of systemd's watchdog; 0: no watchdog. */
-uint64_t service_watchdog(void);
+uint64_t service_watchdog_interval(void);
 
 /* Is standard error connected to the journal? */
 bool service_has_journal(void);

@@ -323,7 +323,7 @@ static int read_refs(struct units_reader *r, const struct trace_event *event, ui
 	struct call_ref ref;
 	int err;
 
-	call_refs_of(r->refs, event->id);
+	call_refs_begin(r->refs, event->id);
 	while ((err = call_refs_next(r->refs, &ref)) > 0) {
 		uint32_t object = ref.object;
 

@@ -41,7 +41,7 @@ struct span {
 };
 
 /* The buffers of a receive. */
-struct landing {
+struct receive_memory {
 	uint32_t nspans;
 	uint32_t next_free; /* if unused: the next unused entry */
 	struct span *spans; /* NULL: not used */
@@ -50,7 +50,7 @@ struct landing {
 };
 
 struct contents {
-	struct landing *landings; /* from 1 */
+	struct receive_memory *landings; /* from 1 */
 	uint32_t nlandings, size, free;
 	struct map latest; /* address of a buffer, to the landing of its last post */
 	struct fetched_data *fetched;
@@ -184,7 +184,7 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 	return found < 0 ? found : 0;
 }
 
-static uint32_t new_landing(struct contents *p)
+static uint32_t new_receive_memory(struct contents *p)
 {
 	uint32_t i = p->free;
 
@@ -194,7 +194,7 @@ static uint32_t new_landing(struct contents *p)
 	}
 	if (p->nlandings == p->size) {
 		uint32_t size = p->size ? p->size * 2 : 64;
-		struct landing *more = reallocarray(p->landings, size, sizeof(*more));
+		struct receive_memory *more = reallocarray(p->landings, size, sizeof(*more));
 
 		if (!more)
 			return 0;
@@ -202,22 +202,22 @@ static uint32_t new_landing(struct contents *p)
 		p->size = size;
 	}
 	if (!p->nlandings) /* 0 is none */
-		p->landings[p->nlandings++] = (struct landing){ 0 };
-	p->landings[p->nlandings] = (struct landing){ 0 };
+		p->landings[p->nlandings++] = (struct receive_memory){ 0 };
+	p->landings[p->nlandings] = (struct receive_memory){ 0 };
 	return p->nlandings++;
 }
 
-static void free_landing(struct contents *p, uint32_t i)
+static void free_receive_memory(struct contents *p, uint32_t i)
 {
 	free(p->landings[i].spans);
-	p->landings[i] = (struct landing){ .next_free = p->free };
+	p->landings[i] = (struct receive_memory){ .next_free = p->free };
 	p->free = i;
 }
 
-uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr)
+uint32_t contents_note_buffers(struct replay *r, uint32_t process, const struct wr *wr)
 {
-	uint32_t i = r->contents && wr->nsge ? new_landing(r->contents) : 0;
-	struct landing *landing = i ? &r->contents->landings[i] : NULL;
+	uint32_t i = r->contents && wr->nsge ? new_receive_memory(r->contents) : 0;
+	struct receive_memory *landing = i ? &r->contents->landings[i] : NULL;
 
 	if (!landing)
 		return 0;
@@ -243,7 +243,7 @@ uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const
 
 	if (!r->contents || !operation_reads(wr->opcode))
 		return 0;
-	i = contents_landing(r, event->process, wr);
+	i = contents_note_buffers(r, event->process, wr);
 	if (i && fetched_post(r->contents->fetched, wr, qp, &r->contents->landings[i].place))
 		r->contents->err = -ENOMEM;
 	return i;
@@ -251,7 +251,7 @@ uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const
 
 static bool was_buffer_reposted(struct replay *r, uint32_t i)
 {
-	const struct landing *landing = &r->contents->landings[i];
+	const struct receive_memory *landing = &r->contents->landings[i];
 	uint64_t latest;
 
 	return landing->nspans &&
@@ -260,8 +260,8 @@ static bool was_buffer_reposted(struct replay *r, uint32_t i)
 }
 
 /* The index of the first differing byte from @from to @n, or @n; *@ret_here: the replayed byte. */
-static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t from,
-			      uint64_t n, uint8_t *ret_here)
+static uint64_t compare_bytes(const struct receive_memory *landing, const uint8_t *bytes,
+			      uint64_t from, uint64_t n, uint8_t *ret_here)
 {
 	uint64_t at = 0;
 
@@ -292,7 +292,7 @@ struct contents_check {
 	const struct wc *wc;
 	uint32_t i;
 	const struct arrival *arrival;
-	const struct landing *landing;
+	const struct receive_memory *landing;
 };
 
 static void report_difference(const struct contents_check *c, uint64_t at,
@@ -408,7 +408,7 @@ static int check_received(const struct contents_check *c)
 }
 
 /* The first bytes of the fetched data. */
-static size_t copy_landing(const struct landing *landing, void *to, size_t size)
+static size_t copy_received_bytes(const struct receive_memory *landing, void *to, size_t size)
 {
 	size_t n = 0;
 
@@ -441,7 +441,7 @@ static int check_fetched(const struct contents_check *c)
 		fetch.there_byte = ((const uint8_t *)payload.bytes)[fetch.at];
 	if (payload.nbytes == sizeof(fetch.there))
 		memcpy(&fetch.there, payload.bytes, sizeof(fetch.there));
-	if (copy_landing(c->landing, &here, sizeof(here)) == sizeof(here))
+	if (copy_received_bytes(c->landing, &here, sizeof(here)) == sizeof(here))
 		fetch.here = here;
 	fetched_check(c->r->contents->fetched, c->r->outcome, c->landing->place, &fetch);
 	return 0;
@@ -466,7 +466,7 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 		else if (!(arrival->wc.opcode & IBV_WC_RECV))
 			err = check_fetched(&c);
 	}
-	free_landing(r->contents, landing);
+	free_receive_memory(r->contents, landing);
 	if (err < 0)
 		r->contents->err = err;
 }

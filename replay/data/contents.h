@@ -37,11 +37,11 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
  * Note the buffers of receive @wr of @process. Returns the value for request.landing; 0: not
  * known.
  */
-uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr);
+uint32_t contents_note_buffers(struct replay *r, uint32_t process, const struct wr *wr);
 
 /*
  * Note the buffers of request @wr, posted to @qp, if it is a read or an atomic, as
- * contents_landing() does; else 0.
+ * contents_note_buffers() does; else 0.
  */
 uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const struct wr *wr,
 			const struct replica_qp *qp);

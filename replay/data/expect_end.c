@@ -188,7 +188,7 @@ static void report_hang(struct replay *r, uint32_t qp, enum side side, const str
 				      .replayed = "IBV_WC_SUCCESS (0)",
 				      .about = a->request.event,
 				      .object = qp,
-				      .class = DIVERGENCE_FAILED_THERE });
+				      .class = DIVERGENCE_FAILED_RECORDED });
 }
 
 /* Do the polls in the trace return fewer completions than were counted during the recording? */

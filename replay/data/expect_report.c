@@ -23,7 +23,7 @@ static bool is_connected(const struct replica_qp *qp)
 
 static enum divergence_class class_of_missing(const struct wc *wc)
 {
-	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
+	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_REPLAYED : DIVERGENCE_OTHER;
 }
 
 enum { EXPLAINED = 6 }; /* how often the wait is halved after an explaining divergence */
@@ -101,15 +101,15 @@ void expect_report_extra(struct replay *r, struct event_id event, const struct a
 
 	value_text(enum_find("ibv_wc_status"), a->wc.status, here);
 	outcome_add_divergence(
-		r->outcome,
-		&(struct divergence){ .event = event,
-				      .verb = VERB_poll_cq,
-				      .field = "wc",
-				      .recorded = "no completion",
-				      .replayed = here,
-				      .about = a->request.event,
-				      .object = (uint32_t)qp,
-				      .class = failed ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER,
-				      .breaks = failed,
-				      .symptom = a->wc.status == IBV_WC_WR_FLUSH_ERR });
+		r->outcome, &(struct divergence){ .event = event,
+						  .verb = VERB_poll_cq,
+						  .field = "wc",
+						  .recorded = "no completion",
+						  .replayed = here,
+						  .about = a->request.event,
+						  .object = (uint32_t)qp,
+						  .class = failed ? DIVERGENCE_FAILED_REPLAYED
+								  : DIVERGENCE_OTHER,
+						  .breaks = failed,
+						  .symptom = a->wc.status == IBV_WC_WR_FLUSH_ERR });
 }

@@ -12,7 +12,7 @@
 #include "replay/data/faults.h"
 #include "replay/data/polls.h"
 #include "replay/state/state.h"
-#include "replay/schedule/tape.h"
+#include "replay/schedule/bytecode.h"
 
 /* The replayed source of a recorded completion. */
 struct completion_source {

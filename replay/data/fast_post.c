@@ -12,7 +12,7 @@
 #include "replay/data/held_requests.h"
 #include "replay/data/posting.h"
 #include "replay/state/sent.h"
-#include "replay/schedule/tape.h"
+#include "replay/schedule/bytecode.h"
 #include "replay/state/translate.h"
 
 struct fast_post {

@@ -77,7 +77,7 @@ void faults_free(struct replay *r)
 {
 	if (!r->faults)
 		return;
-	map_fini(&r->faults->doomed);
+	map_fini(&r->faults->forced);
 	map_fini(&r->faults->sudden);
 	map_fini(&r->faults->shown_of);
 	recorded_faults_free(r);
@@ -95,15 +95,16 @@ static const char *status_name(int status)
 	return name && !strncmp(name, "IBV_WC_", 7) ? name + 7 : NULL;
 }
 
-static void force_status(struct fault_plan *plan, const struct ibv_qp *qp, bool send, uint64_t doom)
+static void force_status(struct fault_plan *plan, const struct ibv_qp *qp, bool send,
+			 uint64_t packed)
 {
-	const char *name = status_name((int)(doom >> 8 & 0xff));
+	const char *name = status_name((int)(packed >> 8 & 0xff));
 	char rule[128];
 
 	if (!name)
 		return;
 	snprintf(rule, sizeof(rule), "qp=%u n=%u status=%s vendor_err=%u%s", qp->qp_num,
-		 (unsigned int)(doom >> 32) + 1, name, (unsigned int)(doom & 0xff),
+		 (unsigned int)(packed >> 32) + 1, name, (unsigned int)(packed & 0xff),
 		 send ? "" : " opcode=RECV");
 	process_fault(plan->maker.fault,
 		      /* a status that the device does not know is reported as a difference */
@@ -202,7 +203,7 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event)
 		return false;
 	if (recorded_fault_at(r, event->id))
 		return true;
-	plan = event->kind == TRACE_POLL ? &r->faults->sudden : &r->faults->doomed;
+	plan = event->kind == TRACE_POLL ? &r->faults->sudden : &r->faults->forced;
 	return plan->used && map_get(plan, event_key(event->id), &what);
 }
 
@@ -296,7 +297,7 @@ static void delay_request(struct fault_plan *plan, const struct ibv_qp *qp, uint
 void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way)
 {
-	uint64_t doom;
+	uint64_t packed;
 
 	if (!r->faults)
 		return;
@@ -307,9 +308,9 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 	}
 	if (event->post->ret || faults_are_due(r, event))
 		r->faults->struck = count_struck(r->faults);
-	if (queue->qp && map_get(&r->faults->doomed, event_key(event->id), &doom) &&
+	if (queue->qp && map_get(&r->faults->forced, event_key(event->id), &packed) &&
 	    must_inject(r, event, queue))
-		force_status(r->faults, queue->handle, post_is_send(event->post), doom);
+		force_status(r->faults, queue->handle, post_is_send(event->post), packed);
 	if (event->post->ret && is_refused(event, queue, under_way))
 		fail_call(r->faults, event->post->ret);
 }

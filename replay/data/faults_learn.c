@@ -62,7 +62,7 @@ static int note_forced_error(struct fault_study *s, const struct trace_event *ev
 		return -ENOMEM;
 	*shown = (struct shown_failure){ event->id, event->poll->verb, index,
 					 wc->qp,    wc->status,        wc->request };
-	return map_put(&plan->doomed, event_key(wc->request), pack_forced_status(wc))
+	return map_put(&plan->forced, event_key(wc->request), pack_forced_status(wc))
 		       ?: map_put(&plan->shown_of, event_key(wc->request), plan->nshown);
 }
 
@@ -171,6 +171,6 @@ int faults_learn(struct replay *r, struct fault_plan *plan)
 	plan->erred = calloc(r->nreplicas, sizeof(*plan->erred));
 	err = s.suspects && plan->erred ? study_events(&s) : log_err(-ENOMEM, "prepare the replay");
 	free(s.suspects);
-	r->failing |= plan->doomed.used || plan->sudden.used;
+	r->failing |= plan->forced.used || plan->sudden.used;
 	return err;
 }

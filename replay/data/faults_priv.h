@@ -17,7 +17,7 @@ struct shown_failure {
 
 struct fault_plan {
 	struct fault_maker maker;
-	struct map doomed;   /* event of a post, to its request that failed: pack_forced_status() */
+	struct map forced;   /* event of a post, to its request that failed: pack_forced_status() */
 	struct map shown_of; /* event of a post, to 1 + the index in @shown */
 	struct shown_failure *shown;
 	size_t nshown;

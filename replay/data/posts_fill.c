@@ -319,7 +319,7 @@ static int put_request(struct post_in_progress *p, uint32_t i, bool forced, uint
 	if (!p->r->contents)
 		return 0;
 	if (p->side == SIDE_RECV)
-		request->landing = contents_landing(p->r, p->event->process, wr);
+		request->landing = contents_note_buffers(p->r, p->event->process, wr);
 	else if (request->signaled && !forced)
 		request->landing = contents_fetch(p->r, p->event, wr, p->replica->qp);
 	return 0;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/store/read/build.h"
 #include "core/wire/desc.h"
 
@@ -82,8 +82,8 @@ enum device_likeness device_attr_compare(const struct args *there, enum arg in,
 	*text = '\0';
 	if (!args_out_json(VERB_query_device, args, 0, &json))
 		parsed = args_new(json, strlen(json));
-	args_walk(info, args_find(there, in), args_find(parsed, ARG(device_attr)), "",
-		  compare_field, &c);
+	args_visit_values(info, args_find(there, in), args_find(parsed, ARG(device_attr)), "",
+			  compare_field, &c);
 	snprintf(more, sizeof(more), ", and %u more", c.differences - SAID_MAX);
 	if (c.differences > SAID_MAX)
 		add_text(&c, more);

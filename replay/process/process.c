@@ -103,14 +103,15 @@ static void note_lost(uint32_t process, const char *how)
 	char there[64];
 
 	snprintf(there, sizeof(there), "process %u continues", process);
-	outcome_add_divergence(all.outcome, &(struct divergence){ .event = current.event,
-								  .verb = current.verb,
-								  .field = "process",
-								  .recorded = there,
-								  .replayed = how,
-								  .object = current.object,
-								  .class = DIVERGENCE_FAILED_HERE,
-								  .breaks = true });
+	outcome_add_divergence(all.outcome,
+			       &(struct divergence){ .event = current.event,
+						     .verb = current.verb,
+						     .field = "process",
+						     .recorded = there,
+						     .replayed = how,
+						     .object = current.object,
+						     .class = DIVERGENCE_FAILED_REPLAYED,
+						     .breaks = true });
 }
 
 static void note_forked(uint32_t child, uint32_t parent)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "core/base/hex.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "replay/report/outcome.h"
 
 static const char numbers[] = "numbers assigned by a device (keys, queue pairs, handles, files)";
@@ -192,7 +192,7 @@ void differ_report_no_event(struct outcome *outcome, struct event_id event, enum
 						.recorded = recorded,
 						.replayed = "no event",
 						.object = object,
-						.class = DIVERGENCE_FAILED_HERE,
+						.class = DIVERGENCE_FAILED_REPLAYED,
 						.symptom = true });
 }
 
@@ -200,7 +200,7 @@ static enum divergence_class class_of(bool recorded_failed, bool replayed_failed
 {
 	if (recorded_failed == replayed_failed)
 		return DIVERGENCE_OTHER;
-	return recorded_failed ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
+	return recorded_failed ? DIVERGENCE_FAILED_RECORDED : DIVERGENCE_FAILED_REPLAYED;
 }
 
 /* Does a failure of the verb leave its object in a state other than recorded? */
@@ -409,10 +409,10 @@ static void compare_argument(struct outputs *o, const struct field_info *field,
 	const struct json_node *here = args_field(replayed, field);
 
 	if (there && field->dir & DIR_OUT)
-		args_walk_field(field, there, here, field->name, compare_output, o);
+		args_visit_field(field, there, here, field->name, compare_output, o);
 	else if (there && field->after)
-		args_walk(&object_infos[field->object], there, here, field->name, compare_output,
-			  o);
+		args_visit_values(&object_infos[field->object], there, here, field->name,
+				  compare_output, o);
 }
 
 int differ_check_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
@@ -427,8 +427,8 @@ int differ_check_outputs(struct outcome *outcome, struct event_id event, enum ve
 	for (unsigned int i = 0; i < v->args.nfields && !err; i++)
 		compare_argument(&outputs, &v->args.fields[i], recorded, here);
 	if (!err && v->effect == EFFECT_CREATE)
-		args_walk(&object_infos[v->object], args_find(recorded, ARG(ret)),
-			  args_find(here, ARG(ret)), "ret", compare_output, &outputs);
+		args_visit_values(&object_infos[v->object], args_find(recorded, ARG(ret)),
+				  args_find(here, ARG(ret)), "ret", compare_output, &outputs);
 	args_unref(here);
 	return err;
 }

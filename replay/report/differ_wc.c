@@ -18,7 +18,7 @@ static enum divergence_class class_of(uint64_t recorded, uint64_t replayed)
 {
 	if (recorded != IBV_WC_SUCCESS && replayed != IBV_WC_SUCCESS)
 		return DIVERGENCE_OTHER;
-	return recorded == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_FAILED_THERE;
+	return recorded == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_REPLAYED : DIVERGENCE_FAILED_RECORDED;
 }
 
 static bool is_flush(uint64_t status)

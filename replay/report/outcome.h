@@ -39,8 +39,8 @@ enum outcome_count {
 /* The meaning for a program that relied on the recorded result. */
 enum divergence_class {
 	DIVERGENCE_OTHER,
-	DIVERGENCE_FAILED_THERE, /* a recorded failure succeeds in the replay */
-	DIVERGENCE_FAILED_HERE,  /* a recorded success fails in the replay */
+	DIVERGENCE_FAILED_RECORDED, /* a recorded failure succeeds in the replay */
+	DIVERGENCE_FAILED_REPLAYED, /* a recorded success fails in the replay */
 	DIVERGENCE_CLASSES,
 };
 

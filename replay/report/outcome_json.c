@@ -34,8 +34,8 @@ const char *outcome_class_name(enum divergence_class class)
 {
 	static const char *const names[DIVERGENCE_CLASSES] = {
 		[DIVERGENCE_OTHER] = "other",
-		[DIVERGENCE_FAILED_THERE] = "recorded-failure-succeeds",
-		[DIVERGENCE_FAILED_HERE] = "recorded-success-fails",
+		[DIVERGENCE_FAILED_RECORDED] = "recorded-failure-succeeds",
+		[DIVERGENCE_FAILED_REPLAYED] = "recorded-success-fails",
 	};
 
 	return names[class];

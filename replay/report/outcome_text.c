@@ -120,17 +120,18 @@ void outcome_print_divergence(const struct outcome *r, size_t i, FILE *to)
 static void print_classes(const struct outcome *r, FILE *to)
 {
 	static const char *const one[DIVERGENCE_CLASSES] = {
-		[DIVERGENCE_FAILED_HERE] = "recorded success fails in the replay",
-		[DIVERGENCE_FAILED_THERE] = "recorded failure succeeds in the replay",
+		[DIVERGENCE_FAILED_REPLAYED] = "recorded success fails in the replay",
+		[DIVERGENCE_FAILED_RECORDED] = "recorded failure succeeds in the replay",
 		[DIVERGENCE_OTHER] = "other",
 	};
 	static const char *const many[DIVERGENCE_CLASSES] = {
-		[DIVERGENCE_FAILED_HERE] = "recorded successes fail in the replay",
-		[DIVERGENCE_FAILED_THERE] = "recorded failures succeed in the replay",
+		[DIVERGENCE_FAILED_REPLAYED] = "recorded successes fail in the replay",
+		[DIVERGENCE_FAILED_RECORDED] = "recorded failures succeed in the replay",
 		[DIVERGENCE_OTHER] = "other",
 	};
-	static const enum divergence_class order[] = { DIVERGENCE_FAILED_HERE,
-						       DIVERGENCE_FAILED_THERE, DIVERGENCE_OTHER };
+	static const enum divergence_class order[] = { DIVERGENCE_FAILED_REPLAYED,
+						       DIVERGENCE_FAILED_RECORDED,
+						       DIVERGENCE_OTHER };
 	const char *before = " (";
 	char n[COUNT_TEXT];
 

@@ -1,7 +1,7 @@
 /*
  * The threads that play a compiled trace
  *
- *	tape -> player: wait, play, done
+ *	code -> player: wait, play, done
  *
  * A player's progress is the number of its current step. It publishes that only every few steps,
  * and before it waits, since each store takes the cache line from its readers. A waiting player
@@ -40,7 +40,7 @@ enum {
 
 struct player {
 	struct players *all;
-	struct tape *tape; /* NULL: no tape */
+	struct player_code *code; /* NULL: no code */
 	pthread_t thread;
 	bool started;
 	uint64_t last;   /* number of its last step */
@@ -256,7 +256,7 @@ static void *run_player(void *arg)
 	int err;
 
 	name_thread(p);
-	while (!load(p->all->err) && (err = tape_next(p->tape, &step)) != 0) {
+	while (!load(p->all->err) && (err = player_code_next(p->code, &step)) != 0) {
 		err = err < 0 ? err : play_step(p, step);
 		if (err < 0)
 			store(p->all->err, err);
@@ -334,7 +334,7 @@ static void free_players(struct players *all)
 	free(all);
 }
 
-static struct players *make_players(const struct player_work *work, struct tapes *tapes,
+static struct players *make_players(const struct player_work *work, struct bytecode *bytecode,
 				    uint32_t most)
 {
 	size_t bytes = sizeof(struct players) + (most + 1ul) * sizeof(struct player);
@@ -352,21 +352,22 @@ static struct players *make_players(const struct player_work *work, struct tapes
 	for (uint32_t i = 0; i <= most; i++) {
 		all->player[i].all = all;
 		all->player[i].seen = all->seen + i * row;
-		all->player[i].tape = tapes_of(tapes, i);
-		all->player[i].last = all->player[i].tape ? tape_last(all->player[i].tape) : 0;
-		all->player[i].at = all->player[i].tape ? 0 : UINT64_MAX;
+		all->player[i].code = bytecode_of_player(bytecode, i);
+		all->player[i].last =
+			all->player[i].code ? player_code_last_step(all->player[i].code) : 0;
+		all->player[i].at = all->player[i].code ? 0 : UINT64_MAX;
 		all->player[i].wanted = UINT64_MAX;
 	}
 	return all;
 }
 
-int players_run(const struct player_work *work, struct tapes *tapes, uint32_t most)
+int players_run(const struct player_work *work, struct bytecode *bytecode, uint32_t most)
 {
-	struct players *all = make_players(work, tapes, most);
+	struct players *all = make_players(work, bytecode, most);
 	int err = all ? 0 : log_err(-ENOMEM, "start the threads that replay");
 
 	for (uint32_t i = 1; i <= most && !err; i++)
-		if (all->player[i].tape)
+		if (all->player[i].code)
 			err = start_player(&all->player[i]);
 	if (err && all)
 		store(all->err, err);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay/schedule/tape.h"
+#include "replay/schedule/bytecode.h"
 
 struct player_work {
 	/* Returns 0; or -errno, which ends all players. */
@@ -22,10 +22,10 @@ struct player_work {
 };
 
 /*
- * Play the @tapes of players 1 to @most, until all steps are played or play() has failed.
+ * Play the @bytecode of players 1 to @most, until all steps are played or play() has failed.
  * Returns 0, what play() returned, or -errno after log_err().
  */
-int players_run(const struct player_work *work, struct tapes *tapes, uint32_t most);
+int players_run(const struct player_work *work, struct bytecode *bytecode, uint32_t most);
 
 /* Is a step of another player that precedes the calling player's step not done yet? */
 bool player_is_behind(void);

@@ -20,7 +20,7 @@ struct request {
 	bool done;
 	bool signaled;    /* a send: it completes even if it does not fail */
 	bool forced;      /* signaled, although the recorded one was not: held_must_signal() */
-	uint32_t landing; /* of a receive: see contents_landing(); 0: not known */
+	uint32_t landing; /* of a receive: see contents_note_buffers(); 0: not known */
 };
 
 /*

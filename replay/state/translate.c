@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "core/model/operation.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "replay/process/process.h"
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
@@ -34,14 +34,15 @@ static uint64_t note_missing_object(struct translation *t, enum object_kind kind
 static void report_unknown(struct translation *t, enum object_kind kind, uint32_t object,
 			   const char *recorded, const char *replayed)
 {
-	outcome_add_divergence(t->r->outcome, &(struct divergence){ .event = t->event->id,
-								    .verb = trace_verb(t->event),
-								    .field = object_names[kind],
-								    .recorded = recorded,
-								    .replayed = replayed,
-								    .object = object,
-								    .class = DIVERGENCE_FAILED_HERE,
-								    .breaks = true });
+	outcome_add_divergence(t->r->outcome,
+			       &(struct divergence){ .event = t->event->id,
+						     .verb = trace_verb(t->event),
+						     .field = object_names[kind],
+						     .recorded = recorded,
+						     .replayed = replayed,
+						     .object = object,
+						     .class = DIVERGENCE_FAILED_REPLAYED,
+						     .breaks = true });
 }
 
 static uint64_t note_unknown_object(struct translation *t, enum object_kind kind, uint64_t recorded)

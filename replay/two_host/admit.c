@@ -7,7 +7,7 @@
  * few seconds, in parallel with the others, so that a silent one delays no other. If there are too
  * many connections, the oldest is dropped.
  *
- * A thread owns its visitor from the start until it has written to @done, and is joined then.
+ * A thread owns its incoming_peer from the start until it has written to @done, and is joined then.
  */
 #include "replay/two_host/admit.h"
 
@@ -24,12 +24,12 @@
 #include "replay/two_host/meet.h"
 #include "replay/two_host/wire.h"
 
-enum { LOOK = 100 /* ms */, VISITORS = 16, NOTES = 16 };
+enum { LOOK = 100 /* ms */, INCOMING_MAX = 16, NOTES = 16 };
 
-struct visitor {
+struct incoming {
 	const struct admit_options *options;
 	bool here;
-	uint64_t number; /* counts all visitors */
+	uint64_t number; /* counts all incoming */
 	int fd;          /* the thread's */
 	int shut;        /* a duplicate of fd, for shutdown(): the thread may close fd */
 	int done;
@@ -44,34 +44,34 @@ struct visitor {
 struct admit {
 	const struct admit_options *options;
 	int listener;
-	int done[2]; /* pipe of struct visitor * */
-	struct visitor visitors[VISITORS];
+	int done[2]; /* pipe of struct incoming * */
+	struct incoming incoming[INCOMING_MAX];
 	size_t here;
 	uint64_t came, refused;
 	struct wire *wire;
 };
 
-static void *open_visitor_wire(void *arg)
+static void *open_incoming_wire(void *arg)
 {
-	struct visitor *v = arg;
+	struct incoming *v = arg;
 	const struct admit_options *o = v->options;
 
 	v->err = wire_open(v->fd, WIRE_LISTENER, o->key, o->key_length, wire_now() + o->patience,
 			   v->why, &v->wire);
-	/* the pipe has room for all visitors */
+	/* the pipe has room for all incoming */
 	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-static int start_thread(struct visitor *v)
+static int start_thread(struct incoming *v)
 {
 	sigset_t all, before;
 	int err;
 
 	sigfillset(&all); /* signals are for the main thread */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&v->thread, NULL, open_visitor_wire, v);
+	err = pthread_create(&v->thread, NULL, open_incoming_wire, v);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -err;
 }
@@ -85,16 +85,16 @@ static void note_refusal(struct admit *a, const char *name, const char *why)
 	a->refused++;
 }
 
-static void accept_peer(struct admit *a, const struct visitor *v)
+static void accept_peer(struct admit *a, const struct incoming *v)
 {
 	a->wire = v->wire;
 	log_info("replay: connected to the other replay at %s", v->name);
 }
 
-/* Join the thread of a visitor that is done, and admit or refuse the visitor. */
-static void check_visitor(struct admit *a)
+/* Join the thread of a incoming_peer that is done, and admit or refuse the incoming_peer. */
+static void check_incoming(struct admit *a)
 {
-	struct visitor *v = NULL;
+	struct incoming *v = NULL;
 	ssize_t n;
 
 	do
@@ -112,39 +112,39 @@ static void check_visitor(struct admit *a)
 		wire_close(v->wire);
 }
 
-static struct visitor *find_oldest(struct admit *a)
+static struct incoming *find_oldest(struct admit *a)
 {
-	struct visitor *oldest = NULL;
+	struct incoming *oldest = NULL;
 
-	for (size_t i = 0; i < VISITORS; i++)
-		if (a->visitors[i].here && (!oldest || a->visitors[i].number < oldest->number))
-			oldest = &a->visitors[i];
+	for (size_t i = 0; i < INCOMING_MAX; i++)
+		if (a->incoming[i].here && (!oldest || a->incoming[i].number < oldest->number))
+			oldest = &a->incoming[i];
 	return oldest;
 }
 
-static struct visitor *find_free_visitor(struct admit *a)
+static struct incoming *find_free_incoming(struct admit *a)
 {
 	size_t i = 0;
 
-	if (a->here == VISITORS) {
+	if (a->here == INCOMING_MAX) {
 		shutdown(find_oldest(a)->shut, SHUT_RDWR);
-		check_visitor(a);
+		check_incoming(a);
 	}
-	while (a->visitors[i].here)
+	while (a->incoming[i].here)
 		i++;
-	return &a->visitors[i];
+	return &a->incoming[i];
 }
 
-static void accept_visitor(struct admit *a)
+static void accept_incoming(struct admit *a)
 {
-	struct visitor *v = find_free_visitor(a);
+	struct incoming *v = find_free_incoming(a);
 	int err = 0;
 
 	if (a->wire) /* the dropped connection was the other replay */
 		return;
-	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
+	*v = (struct incoming){ .options = a->options, .done = a->done[1] };
 	v->fd = meet_accept(a->listener, v->name);
-	if (v->fd < 0) { /* the visitor has hung up, or no descriptor is free: retry later */
+	if (v->fd < 0) { /* the incoming_peer has hung up, or no descriptor is free: retry later */
 		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
 			poll(NULL, 0, LOOK);
 		return;
@@ -190,9 +190,9 @@ static int await_peer(struct admit *a)
 		if (poll(look, late ? 1 : 2, LOOK) <= 0)
 			continue;
 		if (look[0].revents)
-			check_visitor(a);
+			check_incoming(a);
 		else if (!late && look[1].revents)
-			accept_visitor(a);
+			accept_incoming(a);
 	}
 	return 0;
 }
@@ -209,11 +209,11 @@ int admit_peer(int listener, const struct admit_options *options, struct wire **
 	}
 	err = await_peer(&a);
 	close(listener);
-	for (size_t i = 0; i < VISITORS; i++)
-		if (a.visitors[i].here)
-			shutdown(a.visitors[i].shut, SHUT_RDWR);
+	for (size_t i = 0; i < INCOMING_MAX; i++)
+		if (a.incoming[i].here)
+			shutdown(a.incoming[i].shut, SHUT_RDWR);
 	while (a.here)
-		check_visitor(&a);
+		check_incoming(&a);
 	close(a.done[0]);
 	close(a.done[1]);
 	if (a.wire)

@@ -625,8 +625,8 @@ def minute():
 STAGES = {
     'decode': ['read_all'],
     'order': ['order_next'],
-    'write': ['tapes_put'],
-    'read': ['tape_next'],
+    'write': ['bytecode_put_step'],
+    'read': ['player_code_next'],
     'post': ['soft_post_send', 'soft_post_recv'],
     'poll': ['soft_poll_cq', 'poll_some'], # which is jumped to
     'translate': ['fast_post', 'posts_replay'],

@@ -46,7 +46,7 @@ TEST(an_answer_that_does_not_come)
 	assert_int_equal(stalls->graph.blames[0].nodes[0], 2);
 	link = stalls_link_from(stalls, 1, 2);
 	assert_non_null(link);
-	assert_int_equal(link->why, STALL_GRAM);
+	assert_int_equal(link->why, STALL_DATAGRAM);
 	assert_int_equal(link->received, 0);
 	story_end(&s);
 }
@@ -67,7 +67,7 @@ TEST(a_datagram_of_one_that_sent_before)
 	assert_int_equal(stalls->graph.blames[0].nodes[0], 1);
 	link = stalls_link_from(stalls, 2, 1);
 	assert_non_null(link);
-	assert_int_equal(link->why, STALL_GRAM);
+	assert_int_equal(link->why, STALL_DATAGRAM);
 	assert_int_equal(link->received, 2);
 	story_end(&s);
 }

@@ -81,8 +81,9 @@ TEST(attributes_have_names)
 {
 	char text[128];
 
-	assert_string_equal(transition_names(IBV_QP_TIMEOUT | IBV_QP_RNR_RETRY, text, 128),
-			    "IBV_QP_TIMEOUT, IBV_QP_RNR_RETRY");
-	assert_string_equal(transition_names(1u << 30, text, 128), "0x40000000");
-	assert_string_equal(transition_names(0, text, 128), "");
+	assert_string_equal(
+		transition_list_attributes(IBV_QP_TIMEOUT | IBV_QP_RNR_RETRY, text, 128),
+		"IBV_QP_TIMEOUT, IBV_QP_RNR_RETRY");
+	assert_string_equal(transition_list_attributes(1u << 30, text, 128), "0x40000000");
+	assert_string_equal(transition_list_attributes(0, text, 128), "");
 }

@@ -9,18 +9,18 @@
 
 static void walk_all(const struct block *block)
 {
-	struct block_walk walk = { 0 };
+	struct block_position walk = { 0 };
 
 	while (walk.at[FAMILY_EVENT] < block_count(block, COLUMN_kind)) {
-		uint32_t kind = walk_kind(block, &walk);
+		uint32_t kind = block_event_kind(block, &walk);
 		uint32_t wcs =
 			kind_is_poll(kind & KIND_MASK)
 				? (uint32_t)block_get(block, COLUMN_nwc, walk.at[FAMILY_POLL])
 				: 0;
 
 		while (wcs--)
-			walk_next_wc(block, &walk);
-		walk_next_event(block, &walk, !kind_is_poll(kind & KIND_MASK));
+			block_skip_wc(block, &walk);
+		block_skip_event(block, &walk, !kind_is_poll(kind & KIND_MASK));
 	}
 }
 

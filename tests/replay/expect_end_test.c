@@ -143,7 +143,7 @@ void outcome_add_divergence(struct outcome *outcome, const struct divergence *d)
 	log_line("%u:%u %s of %u: %s, not %s, about %u:%u%s", d->event.thread,
 		 (unsigned int)d->event.n, d->field, d->object, d->replayed, d->recorded,
 		 d->about.thread, (unsigned int)d->about.n,
-		 d->class == DIVERGENCE_FAILED_THERE ? " (failed there)" : "");
+		 d->class == DIVERGENCE_FAILED_RECORDED ? " (failed there)" : "");
 }
 
 void outcome_note_skipped(struct outcome *outcome, struct event_id event, enum verb verb,

@@ -39,7 +39,7 @@ void outcome_add_divergence(struct outcome *outcome, const struct divergence *d)
 		 "%u:%u %s %s: recorded %s, replayed %s, about %u:%u, of %u and %u%s%s%s",
 		 d->event.thread, (unsigned int)d->event.n, verb_infos[d->verb].name, d->field,
 		 d->recorded, d->replayed, d->about.thread, (unsigned int)d->about.n, d->object,
-		 d->peer, d->class == DIVERGENCE_FAILED_HERE ? ", failed here" : "",
+		 d->peer, d->class == DIVERGENCE_FAILED_REPLAYED ? ", failed here" : "",
 		 d->breaks ? ", breaks" : "", d->symptom ? ", symptom" : "");
 }
 

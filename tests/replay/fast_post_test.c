@@ -12,7 +12,7 @@
 #include "replay/data/faults.h"
 #include "replay/data/held_requests.h"
 #include "replay/data/posting.h"
-#include "replay/schedule/tape.h"
+#include "replay/schedule/bytecode.h"
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
@@ -178,7 +178,7 @@ static bool post_alone(void)
 	return fast_post(&replay, &ready, true);
 }
 
-/* The next event of the form is another. */
+/* The next event of the shape is another. */
 static bool post_changed(void)
 {
 	ready.changed = true;

@@ -134,7 +134,7 @@ static int end_study(void **state)
 		args_unref(calls[i].out);
 		calls[i] = (struct call){ 0 };
 	}
-	map_fini(&plan.doomed);
+	map_fini(&plan.forced);
 	map_fini(&plan.shown_of);
 	map_fini(&plan.sudden);
 	free(plan.shown);
@@ -188,8 +188,8 @@ TEST(a_request_that_failed_fails_again)
 	assert_true(replay.failing);
 	assert_true(plan.erred[QP]);
 	assert_false(plan.erred[OTHER]);
-	assert_int_equal(plan.doomed.used, 1);
-	assert_true(map_get(&plan.doomed, event_key((struct event_id){ 1, 40 }), &packed));
+	assert_int_equal(plan.forced.used, 1);
+	assert_true(map_get(&plan.forced, event_key((struct event_id){ 1, 40 }), &packed));
 	assert_int_equal(packed, 2ull << 32 | IBV_WC_REM_OP_ERR << 8 | 0x81);
 	assert_true(map_get(&plan.shown_of, event_key((struct event_id){ 1, 40 }), &packed));
 	assert_int_equal(packed, 1);

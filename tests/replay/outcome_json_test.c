@@ -111,12 +111,13 @@ TEST(divergences_have_their_members)
 {
 	outcome_relate_objects(outcome, 1, 2);
 	outcome_relate_objects(outcome, 1, 3);
-	outcome_add_divergence(outcome, &(struct divergence){ .event = { 1, 60 },
-							      .verb = VERB_poll_cq,
-							      .field = "ret",
-							      .recorded = "0",
-							      .replayed = "1",
-							      .class = DIVERGENCE_FAILED_THERE });
+	outcome_add_divergence(outcome,
+			       &(struct divergence){ .event = { 1, 60 },
+						     .verb = VERB_poll_cq,
+						     .field = "ret",
+						     .recorded = "0",
+						     .replayed = "1",
+						     .class = DIVERGENCE_FAILED_RECORDED });
 	for (uint32_t i = 1; i < 4; i++)
 		outcome_add_divergence(outcome,
 				       &(struct divergence){ .event = { 1, 60 + i },
@@ -128,7 +129,7 @@ TEST(divergences_have_their_members)
 							     .sender = { 2, 40 },
 							     .object = i,
 							     .breaks = true,
-							     .class = DIVERGENCE_FAILED_HERE });
+							     .class = DIVERGENCE_FAILED_REPLAYED });
 	expect_lines("  \"divergences\"", "  \"skipped\"",
 		     "  \"divergences\": 2,\n"
 		     "  \"consequences\": 2,\n"

@@ -48,15 +48,15 @@ static void assert_says(struct outcome *outcome, const char *what)
 static void differ_at(struct outcome *r, uint32_t object, uint32_t n, bool breaks)
 {
 	outcome_add_divergence(
-		r,
-		&(struct divergence){ .event = { 1, n },
-				      .verb = VERB_poll_cq,
-				      .field = breaks ? "wc[0].status" : "wc[0].wr_id",
-				      .recorded = "1",
-				      .replayed = "2",
-				      .object = object,
-				      .class = breaks ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER,
-				      .breaks = breaks });
+		r, &(struct divergence){ .event = { 1, n },
+					 .verb = VERB_poll_cq,
+					 .field = breaks ? "wc[0].status" : "wc[0].wr_id",
+					 .recorded = "1",
+					 .replayed = "2",
+					 .object = object,
+					 .class = breaks ? DIVERGENCE_FAILED_REPLAYED
+							 : DIVERGENCE_OTHER,
+					 .breaks = breaks });
 }
 
 TEST(all_that_follows_a_broken_queue_pair_is_one_divergence)
@@ -204,7 +204,7 @@ static void show_symptom(struct outcome *r, bool remote)
 							.recorded = "success",
 							.replayed = remote ? "remote" : "flush",
 							.object = PEER,
-							.class = DIVERGENCE_FAILED_HERE,
+							.class = DIVERGENCE_FAILED_REPLAYED,
 							.breaks = true,
 							.symptom = true,
 							.remote = remote });
@@ -325,7 +325,7 @@ TEST(classes_are_counted_apart)
 							.field = "ret",
 							.recorded = "EINVAL (22)",
 							.replayed = "0",
-							.class = DIVERGENCE_FAILED_THERE });
+							.class = DIVERGENCE_FAILED_RECORDED });
 	assert_says(r, "3 divergences (1 recorded success fails in the replay, 1 recorded failure "
 		       "succeeds in the replay, 1 other)\n");
 }
@@ -340,7 +340,7 @@ TEST(what_differs_where_no_verb_is_called_is_reported)
 							.field = "process",
 							.recorded = "process 1 continues",
 							.replayed = "ended by signal 11",
-							.class = DIVERGENCE_FAILED_HERE,
+							.class = DIVERGENCE_FAILED_REPLAYED,
 							.breaks = true });
 	assert_says(r, "1:63 no verb: process: recorded process 1 continues, replayed ended by"
 		       " signal 11\n");

@@ -136,15 +136,15 @@ TEST(divergences_have_their_requests)
 
 TEST(classes_are_counted_unless_all_are_others)
 {
-	differ_at(1, DIVERGENCE_FAILED_HERE, 0, 0);
+	differ_at(1, DIVERGENCE_FAILED_REPLAYED, 0, 0);
 	expect_verdict("1 divergence (1 recorded success fails in the replay)");
-	differ_at(2, DIVERGENCE_FAILED_HERE, 0, 0);
+	differ_at(2, DIVERGENCE_FAILED_REPLAYED, 0, 0);
 	expect_verdict("2 divergences (2 recorded successes fail in the replay)");
-	differ_at(3, DIVERGENCE_FAILED_THERE, 0, 0);
+	differ_at(3, DIVERGENCE_FAILED_RECORDED, 0, 0);
 	differ_at(4, DIVERGENCE_OTHER, 0, 0);
 	expect_verdict("4 divergences (2 recorded successes fail in the replay, 1 recorded failure "
 		       "succeeds in the replay, 1 other)");
-	differ_at(5, DIVERGENCE_FAILED_THERE, 0, 0);
+	differ_at(5, DIVERGENCE_FAILED_RECORDED, 0, 0);
 	differ_at(6, DIVERGENCE_OTHER, 0, 0);
 	expect_verdict(
 		"6 divergences (2 recorded successes fail in the replay, 2 recorded failures "

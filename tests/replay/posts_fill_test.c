@@ -187,7 +187,7 @@ int contents_fill(struct replay *r, const struct trace_event *of, uint32_t i, st
 	return found.no_contents ? -1 : 0;
 }
 
-uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr)
+uint32_t contents_note_buffers(struct replay *r, uint32_t process, const struct wr *wr)
 {
 	assert_ptr_equal(r, &replay);
 	assert_int_equal(process, 1);

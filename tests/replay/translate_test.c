@@ -223,7 +223,7 @@ TEST(a_handle_that_the_trace_does_not_have_is_a_divergence)
 	assert_string_equal(told_recorded, "0x999");
 	assert_string_equal(told_replayed, "it is not in the trace");
 	assert_int_equal(told.object, 0);
-	assert_int_equal(told.class, DIVERGENCE_FAILED_HERE);
+	assert_int_equal(told.class, DIVERGENCE_FAILED_REPLAYED);
 	assert_true(told.breaks);
 	replay.gaps = "events were lost";
 	assert_int_equal(find_handle(OBJECT_qp, 0x999), 0);

@@ -400,32 +400,32 @@ void block_fini(struct block *block)
 	*block = (struct block){ 0 };
 }
 
-void walk_next_wr(const struct block *block, struct block_walk *walk)
+void block_skip_wr(const struct block *block, struct block_position *position)
 {
-	uint32_t at = walk->at[FAMILY_WR];
+	uint32_t at = position->at[FAMILY_WR];
 
-	walk_past_wr(walk, (unsigned int)block_get(block, COLUMN_parts, at),
-		     (uint32_t)block_get(block, COLUMN_nsge, at));
+	block_skip_known_wr(position, (unsigned int)block_get(block, COLUMN_parts, at),
+			    (uint32_t)block_get(block, COLUMN_nsge, at));
 }
 
-void walk_next_event(const struct block *block, struct block_walk *walk, bool skip)
+void block_skip_event(const struct block *block, struct block_position *position, bool skip)
 {
-	uint32_t flags = walk_kind(block, walk), kind = flags & KIND_MASK;
+	uint32_t flags = block_event_kind(block, position), kind = flags & KIND_MASK;
 
 	if (kind_is_post(kind)) {
-		uint32_t nwr = (uint32_t)block_get(block, COLUMN_nwr, walk->at[FAMILY_POST]++);
+		uint32_t nwr = (uint32_t)block_get(block, COLUMN_nwr, position->at[FAMILY_POST]++);
 
 		for (uint32_t i = 0; skip && i < nwr; i++)
-			walk_next_wr(block, walk);
+			block_skip_wr(block, position);
 	} else if (kind_is_poll(kind)) {
-		uint32_t nwc = (uint32_t)block_get(block, COLUMN_nwc, walk->at[FAMILY_POLL]++);
+		uint32_t nwc = (uint32_t)block_get(block, COLUMN_nwc, position->at[FAMILY_POLL]++);
 
 		if (skip)
-			walk->at[FAMILY_WC] += nwc;
+			position->at[FAMILY_WC] += nwc;
 		if (skip && flags & KIND_EXTRA)
-			walk->at[FAMILY_EXTRA] += nwc;
+			position->at[FAMILY_EXTRA] += nwc;
 	} else {
-		walk->at[FAMILY_NOTIFY]++;
+		position->at[FAMILY_NOTIFY]++;
 	}
-	walk->at[FAMILY_EVENT]++;
+	position->at[FAMILY_EVENT]++;
 }

@@ -69,7 +69,7 @@ static inline uint64_t block_get(const struct block *block, enum column_id id, u
 }
 
 /* An iterator over the events: the current row of each family. */
-struct block_walk {
+struct block_position {
 	uint32_t at[FAMILY_COUNT];
 };
 
@@ -78,52 +78,54 @@ struct block_walk {
 #define FAMILIES_ALL     ((1u << FAMILY_COUNT) - 1)
 
 /* The kind of the current event, with KIND_FLAGS. */
-static inline uint32_t walk_kind(const struct block *block, const struct block_walk *walk)
+static inline uint32_t block_event_kind(const struct block *block,
+					const struct block_position *position)
 {
-	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
+	return (uint32_t)block_get(block, COLUMN_kind, position->at[FAMILY_EVENT]);
 }
 
 /* Skip the current work request, which has these @parts and @nsge elements. */
-static inline void walk_past_wr(struct block_walk *walk, unsigned int parts, uint32_t nsge)
+static inline void block_skip_known_wr(struct block_position *position, unsigned int parts,
+				       uint32_t nsge)
 {
-	walk->at[FAMILY_WR]++;
-	walk->at[FAMILY_SGE] += nsge;
-	walk->at[FAMILY_RDMA] += !!(parts & WR_RDMA);
+	position->at[FAMILY_WR]++;
+	position->at[FAMILY_SGE] += nsge;
+	position->at[FAMILY_RDMA] += !!(parts & WR_RDMA);
 	if (__builtin_expect(!(parts & ~(unsigned int)WR_RDMA), 1))
 		return;
-#define STEP(NAME, part) walk->at[FAMILY_##NAME] += !!(parts & WR_##NAME);
+#define STEP(NAME, part) position->at[FAMILY_##NAME] += !!(parts & WR_##NAME);
 	EACH_RARE_PART(STEP);
 #undef STEP
 }
 
 /* Skip the current work request, with its parts and elements. */
-void walk_next_wr(const struct block *block, struct block_walk *walk);
+void block_skip_wr(const struct block *block, struct block_position *position);
 
 /* Skip the current completion of the current event, whose kind is @kind. */
-static inline void walk_past_wc(struct block_walk *walk, uint32_t kind)
+static inline void block_skip_known_wc(struct block_position *position, uint32_t kind)
 {
-	walk->at[FAMILY_WC]++;
-	walk->at[FAMILY_EXTRA] += !!(kind & KIND_EXTRA);
+	position->at[FAMILY_WC]++;
+	position->at[FAMILY_EXTRA] += !!(kind & KIND_EXTRA);
 }
 
-static inline void walk_next_wc(const struct block *block, struct block_walk *walk)
+static inline void block_skip_wc(const struct block *block, struct block_position *position)
 {
-	walk_past_wc(walk, walk_kind(block, walk));
+	block_skip_known_wc(position, block_event_kind(block, position));
 }
 
 /*
  * Skip the current event, of kind @kind, whose requests or completions have been skipped already.
  */
-static inline void walk_past_event(struct block_walk *walk, uint32_t kind)
+static inline void block_skip_known_event(struct block_position *position, uint32_t kind)
 {
-	walk->at[kind_is_post(kind & KIND_MASK)   ? FAMILY_POST
-		 : kind_is_poll(kind & KIND_MASK) ? FAMILY_POLL
-						  : FAMILY_NOTIFY]++;
-	walk->at[FAMILY_EVENT]++;
+	position->at[kind_is_post(kind & KIND_MASK)   ? FAMILY_POST
+		     : kind_is_poll(kind & KIND_MASK) ? FAMILY_POLL
+						      : FAMILY_NOTIFY]++;
+	position->at[FAMILY_EVENT]++;
 }
 
 /*
  * Skip the current event. @skip: also its requests or completions, which otherwise must have been
  * skipped already.
  */
-void walk_next_event(const struct block *block, struct block_walk *walk, bool skip);
+void block_skip_event(const struct block *block, struct block_position *position, bool skip);

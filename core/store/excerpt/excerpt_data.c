@@ -32,7 +32,7 @@ struct copy_data {
 	struct excerpt_copy *copy;
 	uint32_t thread, process;
 	struct block block;
-	struct block_walk walk;
+	struct block_position position;
 	struct batch batch;
 	struct packer packer;
 	sqlite3_stmt *insert;
@@ -106,7 +106,7 @@ static void copy_changed(struct copy_data *d, enum family family, uint32_t row,
 static void copy_event(struct copy_data *d, uint32_t kind)
 {
 	static const enum column_id changed[] = { COLUMN_kind };
-	uint32_t row = d->walk.at[FAMILY_EVENT];
+	uint32_t row = d->position.at[FAMILY_EVENT];
 	uint64_t n = block_get(&d->block, COLUMN_n, row), value = kind;
 	int64_t time = (int64_t)block_get(&d->block, COLUMN_time, row);
 
@@ -122,7 +122,7 @@ static void copy_event(struct copy_data *d, uint32_t kind)
 /* Copy the request at the iterator's position, with its parts and elements. */
 static void copy_request(struct copy_data *d)
 {
-	const struct block_walk *at = &d->walk;
+	const struct block_position *at = &d->position;
 	uint32_t row = at->at[FAMILY_WR];
 	unsigned int parts = (unsigned int)block_get(&d->block, COLUMN_parts, row);
 	uint32_t nsge = (uint32_t)block_get(&d->block, COLUMN_nsge, row);
@@ -144,8 +144,8 @@ static void copy_request(struct copy_data *d)
 static struct excerpt_item item_of(const struct copy_data *d, enum excerpt_kind kind,
 				   uint64_t handle)
 {
-	uint32_t row = d->walk.at[FAMILY_EVENT];
-	uint32_t what = walk_kind(&d->block, &d->walk) & KIND_MASK;
+	uint32_t row = d->position.at[FAMILY_EVENT];
+	uint32_t what = block_event_kind(&d->block, &d->position) & KIND_MASK;
 
 	return (struct excerpt_item){ .kind = kind,
 				      .id = { d->thread, block_get(&d->block, COLUMN_n, row) },
@@ -172,7 +172,7 @@ static uint32_t choose_rows(struct copy_data *d, struct excerpt_item *item, uint
 		item->i = i;
 		if (item->kind == EXCERPT_COMPLETION)
 			item->qp_num = (uint32_t)block_get(&d->block, COLUMN_qp_num,
-							   d->walk.at[FAMILY_WC] + i);
+							   d->position.at[FAMILY_WC] + i);
 		d->rows[i] = excerpt_has(d->copy, item);
 		kept += d->rows[i];
 	}
@@ -221,7 +221,7 @@ static int note_event(struct copy_data *d, uint64_t n)
 static int copy_post_event(struct copy_data *d)
 {
 	static const enum column_id changed[] = { COLUMN_nwr };
-	uint32_t row = d->walk.at[FAMILY_POST];
+	uint32_t row = d->position.at[FAMILY_POST];
 	uint32_t nwr = (uint32_t)block_get(&d->block, COLUMN_nwr, row), kept;
 	uint64_t handle = block_get(&d->block, COLUMN_post_handle, row);
 	bool failed = (int32_t)block_get(&d->block, COLUMN_post_ret, row);
@@ -243,13 +243,13 @@ static int copy_post_event(struct copy_data *d)
 	excerpt_need_stack(d->copy, block_get(&d->block, COLUMN_post_stack, row));
 	if (!err && kept < nwr)
 		err = note_rows(d, item.id.n, nwr);
-	copy_event(d, walk_kind(&d->block, &d->walk));
+	copy_event(d, block_event_kind(&d->block, &d->position));
 	value = kept;
 	copy_changed(d, FAMILY_POST, row, changed, &value, 1);
 	for (uint32_t i = 0; i < nwr; i++) {
 		if (d->rows[i])
 			copy_request(d);
-		walk_next_wr(&d->block, &d->walk);
+		block_skip_wr(&d->block, &d->position);
 	}
 	return err ?: 1;
 }
@@ -273,7 +273,7 @@ static void count_poll(struct copy_data *d, const struct excerpt_item *item, uin
 /* The kind of the current poll. The first included poll of a batch becomes its ibv_start_poll(). */
 static uint32_t kind_of_poll(struct copy_data *d, uint64_t handle, bool in)
 {
-	uint32_t flags = walk_kind(&d->block, &d->walk), kind = flags & KIND_MASK;
+	uint32_t flags = block_event_kind(&d->block, &d->position), kind = flags & KIND_MASK;
 	bool cut = kind == KIND_NEXT_POLL && d->begun == handle;
 
 	if (kind == KIND_START_POLL && !in)
@@ -287,7 +287,7 @@ static int copy_poll(struct copy_data *d, const struct excerpt_item *item, uint3
 		     uint32_t kept)
 {
 	static const enum column_id changed[] = { COLUMN_nwc, COLUMN_poll_ret };
-	uint32_t row = d->walk.at[FAMILY_POLL], kind = kind_of_poll(d, item->handle, true);
+	uint32_t row = d->position.at[FAMILY_POLL], kind = kind_of_poll(d, item->handle, true);
 	int32_t ret = (int32_t)block_get(&d->block, COLUMN_poll_ret, row);
 	uint64_t values[2] = { kept,
 			       (uint64_t)(int64_t)(ret > 0 && kept < nwc ? (int32_t)kept : ret) };
@@ -300,10 +300,10 @@ static int copy_poll(struct copy_data *d, const struct excerpt_item *item, uint3
 	copy_changed(d, FAMILY_POLL, row, changed, values, 2);
 	for (uint32_t i = 0; i < nwc; i++) {
 		if (d->rows[i])
-			copy_row(d, FAMILY_WC, d->walk.at[FAMILY_WC]);
+			copy_row(d, FAMILY_WC, d->position.at[FAMILY_WC]);
 		if (d->rows[i] && kind & KIND_EXTRA)
-			copy_row(d, FAMILY_EXTRA, d->walk.at[FAMILY_EXTRA]);
-		walk_next_wc(&d->block, &d->walk);
+			copy_row(d, FAMILY_EXTRA, d->position.at[FAMILY_EXTRA]);
+		block_skip_wc(&d->block, &d->position);
 	}
 	count_poll(d, item, kept, block_get(&d->block, COLUMN_empty, row));
 	return err ?: 1;
@@ -311,7 +311,7 @@ static int copy_poll(struct copy_data *d, const struct excerpt_item *item, uint3
 
 static int copy_poll_event(struct copy_data *d)
 {
-	uint32_t row = d->walk.at[FAMILY_POLL], kept = 0;
+	uint32_t row = d->position.at[FAMILY_POLL], kept = 0;
 	uint32_t nwc = (uint32_t)block_get(&d->block, COLUMN_nwc, row);
 	uint64_t handle = block_get(&d->block, COLUMN_poll_handle, row);
 	struct excerpt_item item = item_of(d, EXCERPT_POLL, handle);
@@ -331,20 +331,20 @@ static int copy_poll_event(struct copy_data *d)
 
 static int copy_notify_event(struct copy_data *d)
 {
-	uint32_t row = d->walk.at[FAMILY_NOTIFY];
+	uint32_t row = d->position.at[FAMILY_NOTIFY];
 	struct excerpt_item item =
 		item_of(d, EXCERPT_NOTIFY, block_get(&d->block, COLUMN_notify_handle, row));
 
 	if (!excerpt_has(d->copy, &item))
 		return 0;
-	copy_event(d, walk_kind(&d->block, &d->walk));
+	copy_event(d, block_event_kind(&d->block, &d->position));
 	copy_row(d, FAMILY_NOTIFY, row);
 	return note_event(d, item.id.n) ?: 1;
 }
 
 static void note_left_out(struct copy_data *d)
 {
-	uint32_t row = d->walk.at[FAMILY_EVENT];
+	uint32_t row = d->position.at[FAMILY_EVENT];
 	int64_t time = (int64_t)block_get(&d->block, COLUMN_time, row);
 
 	d->gap = true;
@@ -358,7 +358,7 @@ static void note_left_out(struct copy_data *d)
 
 static int copy_next_event(struct copy_data *d)
 {
-	uint32_t kind = walk_kind(&d->block, &d->walk) & KIND_MASK;
+	uint32_t kind = block_event_kind(&d->block, &d->position) & KIND_MASK;
 	int taken = kind_is_post(kind)   ? copy_post_event(d)
 		    : kind_is_poll(kind) ? copy_poll_event(d)
 					 : copy_notify_event(d);
@@ -367,7 +367,7 @@ static int copy_next_event(struct copy_data *d)
 		return taken;
 	if (!taken)
 		note_left_out(d);
-	walk_next_event(&d->block, &d->walk, !taken);
+	block_skip_event(&d->block, &d->position, !taken);
 	return 0;
 }
 
@@ -376,8 +376,8 @@ static int copy_block_events(struct copy_data *d)
 	uint32_t events = block_count(&d->block, COLUMN_n);
 	int err = 0;
 
-	d->walk = (struct block_walk){ 0 };
-	while (!err && d->walk.at[FAMILY_EVENT] < events) {
+	d->position = (struct block_position){ 0 };
+	while (!err && d->position.at[FAMILY_EVENT] < events) {
 		err = copy_next_event(d);
 		if (!err && batch_full(&d->batch))
 			err = store_batch(d);

@@ -157,7 +157,7 @@ static int add_related(struct excerpt_only *only, bool *used, bool *more)
 	return err;
 }
 
-static int add_all(struct excerpt_only *only)
+static int add_all_related(struct excerpt_only *only)
 {
 	bool *used = calloc(only->nobjects + 1ul, sizeof(*used)), more = true;
 	int err = used ? 0 : log_err(-ENOMEM, "list objects");
@@ -246,7 +246,7 @@ int excerpt_only_complete(struct excerpt_only *only)
 {
 	const struct object *object;
 	bool srq = false;
-	int err = add_all(only);
+	int err = add_all_related(only);
 
 	if (!err)
 		err = find_shared_cqs(only, &srq);

@@ -28,7 +28,7 @@ int call_refs_open(struct trace *trace, struct call_refs **ret_refs)
 	return err;
 }
 
-void call_refs_of(struct call_refs *refs, struct event_id call)
+void call_refs_begin(struct call_refs *refs, struct event_id call)
 {
 	sqlite3_reset(refs->stmt);
 	sql_bind(refs->stmt, "ui", call.thread, call.n);

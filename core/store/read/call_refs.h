@@ -19,7 +19,7 @@ struct call_ref {
 int call_refs_open(struct trace *trace, struct call_refs **ret_refs);
 
 /* Start with the references of @call; they are sorted by object and path. */
-void call_refs_of(struct call_refs *refs, struct event_id call);
+void call_refs_begin(struct call_refs *refs, struct event_id call);
 
 /* The next reference: 1, 0 at the end, or -errno after log_err(). */
 int call_refs_next(struct call_refs *refs, struct call_ref *ret_ref);

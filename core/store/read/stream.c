@@ -187,7 +187,7 @@ static int return_rare_event(struct stream *s, struct trace_event *event)
 static int next_block(struct stream *s)
 {
 	s->loaded = false;
-	memset(&s->walk, 0, sizeof(s->walk));
+	memset(&s->position, 0, sizeof(s->position));
 	return s->sources->of[DATA].due(s);
 }
 
@@ -199,7 +199,7 @@ static int return_data_event(struct stream *s, struct trace_event *event)
 	if (err)
 		return err;
 	s->loaded = true;
-	kind = (uint32_t)s->block.views[COLUMN_kind].values[s->walk.at[FAMILY_EVENT]];
+	kind = (uint32_t)s->block.views[COLUMN_kind].values[s->position.at[FAMILY_EVENT]];
 	event->inner = kind & KIND_INNER;
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
 	if (kind_is_post(kind & KIND_MASK))
@@ -208,10 +208,10 @@ static int return_data_event(struct stream *s, struct trace_event *event)
 		err = stream_poll(s, event, kind);
 	else
 		err = stream_notify(s, event);
-	walk_past_event(&s->walk, kind);
+	block_skip_known_event(&s->position, kind);
 	if (err)
 		return err;
-	if (s->walk.at[FAMILY_EVENT] == block_count(&s->block, COLUMN_n))
+	if (s->position.at[FAMILY_EVENT] == block_count(&s->block, COLUMN_n))
 		return next_block(s);
 	stream_find_due_data(s);
 	return 0;

@@ -48,7 +48,8 @@ static inline void *reserve_elements(struct stream *s, void *memory, uint32_t *s
 	return reserve_array(s, memory, size, count, bytes) ? NULL : *(void **)memory;
 }
 
-#define GET(s, name, family) block_get(&(s)->block, COLUMN_##name, (s)->walk.at[FAMILY_##family])
+#define GET(s, name, family) \
+	block_get(&(s)->block, COLUMN_##name, (s)->position.at[FAMILY_##family])
 
 #define GET_FIELD(family, column, name, member, type, wire) to->name = (type)GET(s, column, family);
 
@@ -188,13 +189,13 @@ static inline void fill_wr(struct stream *s, struct wr *to, bool receive)
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
 
 	*to = s->templates.wr.wr;
-	set_varying_members(&s->templates.wr, s->walk.at[FAMILY_WR], to);
+	set_varying_members(&s->templates.wr, s->position.at[FAMILY_WR], to);
 	if (parts & ~WR_RDMA) {
 		fill_rare_parts(s, to, parts);
 	} else if (parts) {
 		FIELDS_RDMA(GET_FIELD);
 	}
-	walk_past_wr(&s->walk, parts, to->nsge);
+	block_skip_known_wr(&s->position, parts, to->nsge);
 	if (receive)
 		to->opcode = -1;
 }
@@ -202,7 +203,7 @@ static inline void fill_wr(struct stream *s, struct wr *to, bool receive)
 /* Read the elements of all requests of the event, from the iterator's position on. */
 static inline void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
 {
-	uint32_t at = s->walk.at[FAMILY_SGE];
+	uint32_t at = s->position.at[FAMILY_SGE];
 
 	for (uint32_t i = 0; i < count; i++) {
 		sges[i] = s->templates.sge.sge;
@@ -218,7 +219,7 @@ static inline uint32_t count_sges(const struct stream *s, uint32_t nwr)
 	if (!s->nsge_varies)
 		return nwr * s->templates.wr.wr.nsge;
 	for (uint32_t i = 0; i < nwr; i++)
-		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
+		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->position.at[FAMILY_WR] + i);
 	return nsge;
 }
 
@@ -229,7 +230,7 @@ static inline struct post *make_post(struct stream *s)
 	if (!post)
 		return NULL;
 	*post = s->templates.post.post;
-	set_varying_members(&s->templates.post, s->walk.at[FAMILY_POST], post);
+	set_varying_members(&s->templates.post, s->position.at[FAMILY_POST], post);
 	return post;
 }
 
@@ -259,7 +260,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 static inline void fill_wc(struct stream *s, struct wc *to)
 {
 	*to = s->templates.wc.wc;
-	set_varying_members(&s->templates.wc, s->walk.at[FAMILY_WC], to);
+	set_varying_members(&s->templates.wc, s->position.at[FAMILY_WC], to);
 }
 
 static void fill_extra(struct stream *s, struct wc *to)
@@ -274,7 +275,7 @@ static inline struct poll *make_poll(struct stream *s)
 	if (!poll)
 		return NULL;
 	*poll = s->templates.poll.poll;
-	set_varying_members(&s->templates.poll, s->walk.at[FAMILY_POLL], poll);
+	set_varying_members(&s->templates.poll, s->position.at[FAMILY_POLL], poll);
 	return poll;
 }
 
@@ -292,7 +293,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 		fill_wc(s, &wcs[i]);
 		if (kind & KIND_EXTRA)
 			fill_extra(s, &wcs[i]);
-		walk_past_wc(&s->walk, kind);
+		block_skip_known_wc(&s->position, kind);
 	}
 	event->kind = TRACE_POLL;
 	event->poll = poll;

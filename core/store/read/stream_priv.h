@@ -114,7 +114,7 @@ struct stream {
 	const struct rare_event *rare; /* the rare event that is returned next */
 	struct block block;
 	bool loaded;
-	struct block_walk walk;
+	struct block_position position;
 	size_t *held, own; /* decoded bytes: of all streams of a cursor; of this stream */
 	/* stream_whole.c */
 	struct stream_blocks blocks;
@@ -197,7 +197,7 @@ static inline void stream_choose(struct stream *s)
 /* Store number and time of the loaded block's next event in s->due. */
 static inline void stream_find_due_data(struct stream *s)
 {
-	uint32_t at = s->walk.at[FAMILY_EVENT];
+	uint32_t at = s->position.at[FAMILY_EVENT];
 
 	s->due[DATA].n = s->block.views[COLUMN_n].values[at];
 	s->due[DATA].time = span_limit((int64_t)s->block.views[COLUMN_time].values[at]);

@@ -75,7 +75,7 @@ static int load_chunk(struct scan *scan, sqlite3_stmt *stmt)
 	chunk->process = thread ? thread->process : 0;
 	chunk->first_n = (uint64_t)sqlite3_column_int64(stmt, 1);
 	chunk->last_n = (uint64_t)sqlite3_column_int64(stmt, 2);
-	memset(&chunk->walk, 0, sizeof(chunk->walk));
+	memset(&chunk->position, 0, sizeof(chunk->position));
 	chunk->nmarks = 0;
 	err = block_load(&chunk->block, sqlite3_column_blob(stmt, 3),
 			 (size_t)sqlite3_column_bytes(stmt, 3), scan->table->families);
@@ -92,18 +92,18 @@ static int load_chunk(struct scan *scan, sqlite3_stmt *stmt)
 
 static bool at_end(const struct cached_chunk *chunk)
 {
-	return chunk->walk.at[FAMILY_EVENT] >= block_count(&chunk->block, COLUMN_n);
+	return chunk->position.at[FAMILY_EVENT] >= block_count(&chunk->block, COLUMN_n);
 }
 
 static uint64_t event_n(const struct cached_chunk *chunk)
 {
-	return block_get(&chunk->block, COLUMN_n, chunk->walk.at[FAMILY_EVENT]);
+	return block_get(&chunk->block, COLUMN_n, chunk->position.at[FAMILY_EVENT]);
 }
 
 /* How many rows of the table does the current event have? */
 static uint32_t event_rows(struct scan *scan, const struct cached_chunk *chunk)
 {
-	uint32_t kind = walk_kind(&chunk->block, &chunk->walk) & KIND_MASK;
+	uint32_t kind = block_event_kind(&chunk->block, &chunk->position) & KIND_MASK;
 
 	switch (scan->id) {
 	case TABLE_post:
@@ -115,18 +115,19 @@ static uint32_t event_rows(struct scan *scan, const struct cached_chunk *chunk)
 	case TABLE_wc:
 		return !kind_is_poll(kind) ? 0
 					   : (uint32_t)block_get(&chunk->block, COLUMN_nwc,
-								 chunk->walk.at[FAMILY_POLL]);
+								 chunk->position.at[FAMILY_POLL]);
 	default:
 		return !kind_is_post(kind) ? 0
 					   : (uint32_t)block_get(&chunk->block, COLUMN_nwr,
-								 chunk->walk.at[FAMILY_POST]);
+								 chunk->position.at[FAMILY_POST]);
 	}
 }
 
 static bool in_bounds(const struct scan *scan, const struct cached_chunk *chunk)
 {
 	uint64_t n = event_n(chunk);
-	int64_t time = (int64_t)block_get(&chunk->block, COLUMN_time, chunk->walk.at[FAMILY_EVENT]);
+	int64_t time =
+		(int64_t)block_get(&chunk->block, COLUMN_time, chunk->position.at[FAMILY_EVENT]);
 
 	return n >= (uint64_t)scan->bounds.n_from && n <= (uint64_t)scan->bounds.n_to &&
 	       time >= scan->bounds.time_from && time <= scan->bounds.time_to;
@@ -139,7 +140,7 @@ static bool enter_event(struct scan *scan)
 	scan->i = scan->j = 0;
 	if (!scan->rows || !in_bounds(scan, scan->chunk))
 		return false;
-	scan->walk = scan->chunk->walk;
+	scan->position = scan->chunk->position;
 	if (scan->id == TABLE_sge)
 		scan->elements = scan_elements(scan);
 	return true;
@@ -169,7 +170,7 @@ static int find_event(struct scan *scan)
 	for (;;) {
 		struct cached_chunk *chunk = scan->chunk;
 
-		for (; !at_end(chunk); walk_next_event(&chunk->block, &chunk->walk, true)) {
+		for (; !at_end(chunk); block_skip_event(&chunk->block, &chunk->position, true)) {
 			if (scan->bounds.thread >= 0 &&
 			    event_n(chunk) > (uint64_t)scan->bounds.n_to)
 				return 0;
@@ -188,7 +189,7 @@ static bool is_row_wanted(const struct scan *scan)
 	if (scan->id == TABLE_sge)
 		return scan->j < scan->elements;
 	return scan->bounds.status < 0 ||
-	       block_get(&scan->chunk->block, COLUMN_status, scan->walk.at[FAMILY_WC]) ==
+	       block_get(&scan->chunk->block, COLUMN_status, scan->position.at[FAMILY_WC]) ==
 		       (uint64_t)scan->bounds.status;
 }
 
@@ -204,14 +205,14 @@ static int step_row(struct scan *scan)
 	if (++scan->i < scan->rows) {
 		scan->j = 0;
 		if (scan->id == TABLE_wc)
-			walk_next_wc(&chunk->block, &scan->walk);
+			block_skip_wc(&chunk->block, &scan->position);
 		else
-			walk_next_wr(&chunk->block, &scan->walk);
+			block_skip_wr(&chunk->block, &scan->position);
 		if (scan->id == TABLE_sge)
 			scan->elements = scan_elements(scan);
 		return 1;
 	}
-	walk_next_event(&chunk->block, &chunk->walk, true);
+	block_skip_event(&chunk->block, &chunk->position, true);
 	return find_event(scan);
 }
 
@@ -235,21 +236,21 @@ static int scan_next(void *rows)
  */
 static void rewind_chunk(struct cached_chunk *chunk, uint64_t n)
 {
-	memset(&chunk->walk, 0, sizeof(chunk->walk));
+	memset(&chunk->position, 0, sizeof(chunk->position));
 	for (uint32_t i = chunk->nmarks; i > 0; i--)
 		if (block_get(&chunk->block, COLUMN_n, chunk->marks[i - 1].at[FAMILY_EVENT]) <= n) {
-			chunk->walk = chunk->marks[i - 1];
+			chunk->position = chunk->marks[i - 1];
 			return;
 		}
 }
 
-static void walk_to_event(struct cached_chunk *chunk, uint64_t n)
+static void seek_event(struct cached_chunk *chunk, uint64_t n)
 {
 	while (!at_end(chunk) && event_n(chunk) < n) {
 		if (chunk->nmarks < MARKS &&
-		    chunk->walk.at[FAMILY_EVENT] >= chunk->nmarks * MARK_EVENTS)
-			chunk->marks[chunk->nmarks++] = chunk->walk;
-		walk_next_event(&chunk->block, &chunk->walk, true);
+		    chunk->position.at[FAMILY_EVENT] >= chunk->nmarks * MARK_EVENTS)
+			chunk->marks[chunk->nmarks++] = chunk->position;
+		block_skip_event(&chunk->block, &chunk->position, true);
 	}
 }
 
@@ -290,7 +291,7 @@ static int find_point(struct scan *scan)
 		if (more <= 0)
 			return more;
 	}
-	walk_to_event(scan->chunk, n);
+	seek_event(scan->chunk, n);
 	return find_event(scan);
 }
 

@@ -13,8 +13,9 @@ struct cached_chunk {
 	uint64_t first_n, last_n;
 	bool loaded;
 	struct block block;
-	struct block_walk walk;         /* at the beginning of an event */
-	struct block_walk marks[MARKS]; /* earlier positions to which the iterator may move back */
+	struct block_position position; /* at the beginning of an event */
+	struct block_position
+		marks[MARKS]; /* earlier positions to which the iterator may move back */
 	uint32_t nmarks;
 };
 
@@ -27,9 +28,9 @@ struct scan {
 	struct rows_bounds bounds;
 	uint64_t used;
 	struct cached_chunk cached[CACHED];
-	unsigned int turn;          /* index of the cached chunk to be replaced next */
-	struct cached_chunk *chunk; /* the current one */
-	struct block_walk walk;     /* at the current row */
+	unsigned int turn;              /* index of the cached chunk to be replaced next */
+	struct cached_chunk *chunk;     /* the current one */
+	struct block_position position; /* at the current row */
 	uint32_t i, j, rows, elements;
 	struct objects_cache cache;
 	const char *names_of; /* name of the enum that was looked up last */
@@ -39,7 +40,7 @@ struct scan {
 /* The number of elements of the current request. */
 static inline uint32_t scan_elements(const struct scan *scan)
 {
-	return (uint32_t)block_get(&scan->chunk->block, COLUMN_nsge, scan->walk.at[FAMILY_WR]);
+	return (uint32_t)block_get(&scan->chunk->block, COLUMN_nsge, scan->position.at[FAMILY_WR]);
 }
 
 /* scan_value.c: decode the columns that the query needs. 0, -EBADMSG or -ENOMEM. */

@@ -75,7 +75,7 @@ int scan_decode(const struct scan *scan, struct block *block)
 /* The value of column @id in the current row. */
 static uint64_t get_column(const struct scan *scan, enum column_id id)
 {
-	uint32_t row = scan->walk.at[column_family[id]];
+	uint32_t row = scan->position.at[column_family[id]];
 
 	if (column_family[id] == FAMILY_SGE)
 		row += scan->j;
@@ -140,7 +140,7 @@ static uint32_t wc_qp(struct scan *scan)
 
 static uint64_t sum_bytes(const struct scan *scan)
 {
-	uint32_t count = scan_elements(scan), at = scan->walk.at[FAMILY_SGE];
+	uint32_t count = scan_elements(scan), at = scan->position.at[FAMILY_SGE];
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < count; i++)

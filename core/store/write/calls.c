@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/store/db/args_json.h"
 #include "core/store/db/row_tables.h"
 #include "core/store/write/writer_priv.h"

@@ -210,7 +210,7 @@ static int add_open_call(struct writer *writer, struct event_id id)
 	return 0;
 }
 
-static bool is_pending(const struct thread_log *log, uint64_t n)
+static bool has_no_return(const struct thread_log *log, uint64_t n)
 {
 	for (size_t i = 0; log && !log->ended && i < log->npending; i++)
 		if (log->pending[i].n == n)
@@ -224,7 +224,7 @@ static int has_call_ended(struct writer *writer, struct event_id id)
 	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_call_ended);
 	int found, past = 1;
 
-	if (is_pending(writer->logs[id.thread - 1], id.n))
+	if (has_no_return(writer->logs[id.thread - 1], id.n))
 		return 0;
 	sql_bind(stmt, "ui", id.thread, id.n);
 	found = sql_step(stmt);

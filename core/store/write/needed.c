@@ -91,7 +91,7 @@ void needed_free(struct needed *needed)
 	map_fini(&needed->by_thread);
 	map_fini(&needed->tallies);
 	free(needed->counts);
-	free(needed->doomed);
+	free(needed->expiring);
 	free(needed);
 }
 
@@ -307,9 +307,9 @@ void needed_note_exit(struct needed *needed, uint32_t process, int64_t time)
 
 static int expire_call(struct needed *needed, const struct held_call *held, int64_t time)
 {
-	if (vec_reserve(needed->doomed, needed->doomed_size, needed->ndoomed + 1))
+	if (vec_reserve(needed->expiring, needed->expiring_size, needed->nexpiring + 1))
 		return -ENOMEM;
-	needed->doomed[needed->ndoomed++] =
+	needed->expiring[needed->nexpiring++] =
 		(struct expiring_call){ held->id, held->stack, held->begin, time };
 	return 0;
 }
@@ -484,17 +484,17 @@ static void forget_brief_objects(struct needed *needed)
 
 static void forget_brief_calls(struct needed *needed, int64_t limit)
 {
-	size_t left = needed->new_doomed;
+	size_t left = needed->new_expiring;
 
-	for (size_t i = left; i < needed->ndoomed; i++) {
-		const struct expiring_call *doomed = &needed->doomed[i];
+	for (size_t i = left; i < needed->nexpiring; i++) {
+		const struct expiring_call *expiring = &needed->expiring[i];
 
-		if (doomed->begin >= needed->last_cut && doomed->until < limit)
-			forget_call(needed, doomed->id);
+		if (expiring->begin >= needed->last_cut && expiring->until < limit)
+			forget_call(needed, expiring->id);
 		else
-			needed->doomed[left++] = *doomed;
+			needed->expiring[left++] = *expiring;
 	}
-	needed->ndoomed = needed->new_doomed = left;
+	needed->nexpiring = needed->new_expiring = left;
 }
 
 int needed_cut(struct needed *needed, const struct needed_cut *cut)
@@ -560,20 +560,20 @@ static int report_counts(struct needed *needed, int64_t time, const struct neede
 
 static int drop_expired_calls(struct needed *needed, int64_t limit, const struct needed_sink *sink)
 {
-	size_t i = needed->first_doomed;
+	size_t i = needed->first_expiring;
 	int err = 0;
 
-	for (; i < needed->ndoomed && needed->doomed[i].until < limit && !err; i++)
-		err = drop_call(needed, sink, needed->doomed[i].id);
-	needed->first_doomed = i;
-	if (needed->new_doomed < i)
-		needed->new_doomed = i;
-	if (i > needed->ndoomed / 2) {
-		needed->ndoomed -= i;
-		needed->new_doomed -= i;
-		memmove(needed->doomed, needed->doomed + i,
-			needed->ndoomed * sizeof(*needed->doomed));
-		needed->first_doomed = 0;
+	for (; i < needed->nexpiring && needed->expiring[i].until < limit && !err; i++)
+		err = drop_call(needed, sink, needed->expiring[i].id);
+	needed->first_expiring = i;
+	if (needed->new_expiring < i)
+		needed->new_expiring = i;
+	if (i > needed->nexpiring / 2) {
+		needed->nexpiring -= i;
+		needed->new_expiring -= i;
+		memmove(needed->expiring, needed->expiring + i,
+			needed->nexpiring * sizeof(*needed->expiring));
+		needed->first_expiring = 0;
 	}
 	return err;
 }
@@ -623,8 +623,8 @@ void needed_stacks(const struct needed *needed, void (*mark)(void *arg, uint32_t
 	for (const struct thing *thing = needed->all; thing; thing = thing->after_all)
 		for (size_t i = 0; i < thing->ncalls; i++)
 			mark(arg, thing->calls[i].stack);
-	for (size_t i = needed->first_doomed; i < needed->ndoomed; i++)
-		mark(arg, needed->doomed[i].stack);
+	for (size_t i = needed->first_expiring; i < needed->nexpiring; i++)
+		mark(arg, needed->expiring[i].stack);
 }
 
 struct needed_size needed_size(const struct needed *needed)

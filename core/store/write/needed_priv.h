@@ -77,8 +77,8 @@ struct needed {
 	struct object_count *counts; /* sorted by time; the sink has got those before first_count */
 	size_t ncounts, first_count;
 	struct expiring_call
-		*doomed; /* those before new_doomed were replaced before the last cut */
-	size_t ndoomed, doomed_size, first_doomed, new_doomed;
+		*expiring; /* those before new_expiring were replaced before the last cut */
+	size_t nexpiring, expiring_size, first_expiring, new_expiring;
 	size_t objects;
 	uint64_t rows; /* last row number used */
 };

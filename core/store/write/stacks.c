@@ -239,7 +239,7 @@ static int mark_forks(struct writer *writer, struct stack_marks *marking)
 }
 
 /* Mark the stacks of calls that have not returned: their rows come later. */
-static void mark_pending(const struct writer *writer, struct stack_marks *marking)
+static void mark_open_calls(const struct writer *writer, struct stack_marks *marking)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)
 		for (size_t k = 0; writer->logs[i] && k < writer->logs[i]->npending; k++)
@@ -260,7 +260,7 @@ static int mark_stacks(struct writer *writer, int64_t time)
 		err = map_put(&marking.by_id, stack->id, (uintptr_t)stack);
 	}
 	if (!err) {
-		mark_pending(writer, &marking);
+		mark_open_calls(writer, &marking);
 		needed_stacks(writer->needed, mark_stack, &marking);
 		cut_mark_stacks(writer, mark_stack, &marking);
 		err = mark_forks(writer, &marking);

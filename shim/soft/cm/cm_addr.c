@@ -81,7 +81,7 @@ bool cm_addr_is_multicast(const struct cm_addr *addr)
 	return addr->family == AF_INET ? (addr->ip[0] & 0xf0) == 0xe0 : addr->ip[0] == 0xff;
 }
 
-bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b)
+bool cm_addr_has_same_ip(const struct cm_addr *a, const struct cm_addr *b)
 {
 	return a->family == b->family && !memcmp(a->ip, b->ip, sizeof(a->ip)) &&
 	       (!a->scope || !b->scope || a->scope == b->scope);
@@ -107,7 +107,7 @@ void cm_addr_set_ip(struct cm_addr *addr, const uint8_t gid[16])
 	memcpy(addr->ip, ipv4 ? gid + sizeof(mapped) : gid, ipv4 ? 4 : 16);
 }
 
-bool cm_addr_loopback(const struct cm_addr *addr)
+bool cm_addr_is_loopback(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET && addr->ip[0] == 127;
 }
@@ -119,13 +119,13 @@ static bool is_on_interface(const struct cm_addr *addr, const struct ifaddrs *in
 	return interface->ifa_addr &&
 	       !cm_addr_from_sockaddr(&have, interface->ifa_addr,
 				      size_of(interface->ifa_addr->sa_family)) &&
-	       cm_addr_same_ip(addr, &have);
+	       cm_addr_has_same_ip(addr, &have);
 }
 
 bool cm_addr_is_local(const struct cm_addr *addr)
 {
 	struct ifaddrs *list, *interface;
-	bool found = cm_addr_loopback(addr);
+	bool found = cm_addr_is_loopback(addr);
 
 	if (found || getifaddrs(&list) < 0)
 		return found;
@@ -143,6 +143,6 @@ void cm_addr_set_source(struct cm_addr *src, const struct cm_addr *dst)
 	*src = *dst;
 	src->port = port;
 	/* the source of all of 127.0.0.0/8 is its first address */
-	if (cm_addr_loopback(dst))
+	if (cm_addr_is_loopback(dst))
 		memcpy(src->ip, localhost, sizeof(localhost));
 }

@@ -27,8 +27,8 @@ size_t cm_addr_to_sockaddr(const struct cm_addr *addr, void *sockaddr, size_t si
 
 bool cm_addr_is_any(const struct cm_addr *addr);
 bool cm_addr_is_multicast(const struct cm_addr *addr);
-bool cm_addr_loopback(const struct cm_addr *addr);
-bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b);
+bool cm_addr_is_loopback(const struct cm_addr *addr);
+bool cm_addr_has_same_ip(const struct cm_addr *a, const struct cm_addr *b);
 
 /*
  * Convert an address to a GID (IPv4 as IPv4-mapped). cm_addr_set_ip(): the reverse, without

@@ -127,7 +127,7 @@ static bool do_overlap(const struct cm_port *a, const struct cm_port *b)
 		return (cm_addr_is_any(&a->addr) && !a->afonly) ||
 		       (cm_addr_is_any(&b->addr) && !b->afonly);
 	return cm_addr_is_any(&a->addr) || cm_addr_is_any(&b->addr) ||
-	       cm_addr_same_ip(&a->addr, &b->addr);
+	       cm_addr_has_same_ip(&a->addr, &b->addr);
 }
 
 /* Does another owner conflict with @want? With @reuse, owners that reuse the port do not. */
@@ -265,7 +265,7 @@ static bool is_listener_for(const struct cm_port *port, const struct cm_addr *ad
 {
 
 	return port->backlog && port->addr.port == addr->port &&
-	       (cm_addr_same_ip(&port->addr, addr) ||
+	       (cm_addr_has_same_ip(&port->addr, addr) ||
 		(cm_addr_is_any(&port->addr) &&
 		 (!port->afonly || port->addr.family == addr->family)));
 }

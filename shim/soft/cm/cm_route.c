@@ -44,7 +44,7 @@ int cm_route_bind(struct cm_id *id, const struct cm_addr *addr)
 		return -EINVAL;
 	if (!cm_addr_is_any(addr) && !cm_addr_is_local(addr))
 		return -EADDRNOTAVAIL;
-	if (!cm_addr_is_any(addr) && !cm_addr_loopback(addr) && !has_device(addr))
+	if (!cm_addr_is_any(addr) && !cm_addr_is_loopback(addr) && !has_device(addr))
 		return -ENODEV;
 	id->src = *addr;
 	id->afonly = is_single_family(id);

@@ -16,7 +16,7 @@
  * requester may hold any lock.
  *
  * The requester can withdraw a job that has not begun, and tries the whole operation again later
- * (CARRY_LATER). The next requester withdraws the job of a dead one.
+ * (EXECUTE_LATER). The next requester withdraws the job of a dead one.
  *
  * The owner trusts no peer: it copies only to and from regions in its own private table, and checks
  * that the memory is still mapped.
@@ -221,7 +221,7 @@ static void *run_helper(void *unused)
 	return unused;
 }
 
-static void start_locked(void)
+static void start_helper_locked(void)
 {
 	struct shm_stage *stage = &segment_own->stage;
 
@@ -238,7 +238,7 @@ static void start_helper(void)
 {
 	pthread_mutex_lock(&starting);
 	if (!running)
-		start_locked();
+		start_helper_locked();
 	pthread_mutex_unlock(&starting);
 }
 
@@ -335,7 +335,7 @@ static struct shm_job *claim_job(struct shm_seg *seg)
 	struct shm_job *job;
 	unsigned int i;
 
-	/* pairs with the store in start_locked() */
+	/* pairs with the store in start_helper_locked() */
 	if (!__atomic_load_n(&seg->stage.ready, __ATOMIC_ACQUIRE)) {
 		wake_owner(&seg->stage);
 		return NULL;

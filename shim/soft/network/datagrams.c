@@ -52,7 +52,7 @@ static void make_grh(const struct arrival *a, bool imm, struct soft_ah *ah, stru
 	grh_fill(ah, a->len, imm, grh);
 }
 
-static void deliver_locked(struct network_qp *n, const struct arrival *a)
+static void deliver_datagram_locked(struct network_qp *n, const struct arrival *a)
 {
 	const struct header *h = &a->header;
 	bool imm = opcode_headers(h->bth.opcode) & OPCODE_IMMDT;
@@ -85,6 +85,6 @@ void datagrams_take(struct network_qp *n, const struct arrival *arrival)
 	if (!remote_lock_datagram(n->qp, &n->self, n->qpn))
 		return;
 	if (n->self.shm->qkey == arrival->header.deth.qkey)
-		deliver_locked(n, arrival);
+		deliver_datagram_locked(n, arrival);
 	remote_unlock(&n->self);
 }

@@ -91,7 +91,7 @@ int end_bring_in(struct soft_remote *end, struct copy_list *from, uint32_t len, 
 	copy = copies[box->packets];
 	to.iov[0] = (struct iovec){ copy, len };
 	if (end_would_overtake(end, from))
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	err = len ? copy_get(end->peer, &to, from) : 0;
 	*from = (struct copy_list){ .count = 1 };
 	from->iov[0] = (struct iovec){ copy, len };

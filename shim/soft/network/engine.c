@@ -639,7 +639,7 @@ static void close_all(void)
 	inbox = NULL;
 }
 
-static int start_locked(void)
+static int start_engine_locked(void)
 {
 	int err = running ? 0 : open_all();
 
@@ -660,7 +660,7 @@ int engine_start(void)
 	int err;
 
 	engine_lock();
-	err = start_locked();
+	err = start_engine_locked();
 	engine_unlock();
 	return err;
 }

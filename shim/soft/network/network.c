@@ -153,7 +153,7 @@ void network_leave(struct soft_qp *qp)
 }
 
 /* Does the network have the group's kind of addresses? */
-static bool carries_group(const union ibv_gid *gid)
+static bool is_multicast(const union ibv_gid *gid)
 {
 	const struct uplink *uplink = uplink_get();
 
@@ -164,14 +164,14 @@ static bool carries_group(const union ibv_gid *gid)
 void network_route_ah(struct soft_ah *ah)
 {
 	ah->away = leaves_fabric(&ah->attr) && engine_start() == 0;
-	ah->spreads = ah->multicast && carries_group(&ah->attr.grh.dgid) && engine_start() == 0;
+	ah->spreads = ah->multicast && is_multicast(&ah->attr.grh.dgid) && engine_start() == 0;
 	if (ah->away || ah->spreads)
 		set_route(&ah->route, &ah->attr);
 }
 
 void network_join(const union ibv_gid *gid)
 {
-	if (!carries_group(gid) || engine_start() < 0)
+	if (!is_multicast(gid) || engine_start() < 0)
 		return;
 	engine_lock();
 	groups_join((const struct in6_addr *)gid->raw);

@@ -26,7 +26,7 @@
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/outbox.h"
 #include "shim/soft/network/single.h"
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 #include "shim/soft/transport/retry_timeout.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/sq.h"
@@ -187,7 +187,7 @@ static bool run_local(struct network_qp *n, struct soft_wr *wr)
 {
 	struct requester *req = &n->req;
 
-	if (req->pos != n->qp->sq.next || !complete_next(n, window_carry(n->qp, wr)))
+	if (req->pos != n->qp->sq.next || !complete_next(n, window_execute(n->qp, wr)))
 		return false;
 	req->started = req->pos;
 	return true;
@@ -195,7 +195,7 @@ static bool run_local(struct network_qp *n, struct soft_wr *wr)
 
 static int check_request(struct network_qp *n, struct soft_wr *wr, struct copy_list *list)
 {
-	return carry_check_local(n->qp, wr, list);
+	return execute_check_local(n->qp, wr, list);
 }
 
 static bool is_sending(const struct soft_qp *qp)
@@ -425,7 +425,7 @@ static void run_unreliable(struct network_qp *n)
 
 	while (sq->next != sq->head && is_sending(n->qp)) {
 		wr = sq_slot(sq, sq->next);
-		status = is_local(wr) ? window_carry(n->qp, wr) : send_unreliable(n, wr);
+		status = is_local(wr) ? window_execute(n->qp, wr) : send_unreliable(n, wr);
 		if (!complete_next(n, status))
 			break;
 	}
@@ -608,7 +608,7 @@ static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struc
 	wr = sq_slot(sq, sq->next);
 	if (!has_response(wr))
 		return NULL;
-	status = carry_check_local(n->qp, wr, list);
+	status = execute_check_local(n->qp, wr, list);
 	if (status == IBV_WC_SUCCESS)
 		return wr;
 	complete_next(n, status);

@@ -99,7 +99,7 @@ static uint8_t syndrome_of(int status)
 /* A request was not executed: send a NAK for @status, which is a completion status or CARRY_*. */
 static void send_nak_for(struct network_qp *n, int status)
 {
-	if (status == CARRY_RNR)
+	if (status == EXECUTE_RNR)
 		refuse_packet(n, AETH_RNR | (n->qp->shm->min_rnr_timer & 31));
 	else if (status >= 0)
 		refuse_packet(n, syndrome_of(status));
@@ -194,7 +194,7 @@ static int execute_send(struct network_qp *n, const struct arrival *a)
 	if (place & OPCODE_FIRST && place & OPCODE_LAST && !is_claimed(n))
 		return deliver_message(n->end, &m);
 	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(n->end))
-		return CARRY_RNR;
+		return EXECUTE_RNR;
 	status = drop_too_long(n, a);
 	if (status == IBV_WC_SUCCESS)
 		status = store_part(n, a);
@@ -220,7 +220,7 @@ static int write_part(struct network_qp *n, const struct arrival *a)
 				    resp->addr, resp->rkey, a->len, &to))
 		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (end_would_overtake(n->end, &to))
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	err = end_put(n->end, &from, &to);
 	return err == -EFAULT ? fail_unmapped(n) : deliver_copy_error(err);
 }
@@ -266,7 +266,7 @@ static int execute_write(struct network_qp *n, const struct arrival *a)
 		status = refuse_invalid(n);
 	if (status == IBV_WC_SUCCESS && opcode_headers(a->header.bth.opcode) & OPCODE_IMMDT &&
 	    !deliver_ready(n->end))
-		status = CARRY_RNR;
+		status = EXECUTE_RNR;
 	if (status == IBV_WC_SUCCESS && a->len)
 		status = write_part(n, a);
 	if (status == IBV_WC_SUCCESS && last)
@@ -290,7 +290,7 @@ static int answer_single(struct network_qp *n, const struct arrival *a)
 		.end = n->end, .psn = a->header.bth.psn, .left = 1, .empty = true
 	};
 
-	return reads_add(n, &read) ? IBV_WC_SUCCESS : CARRY_LATER;
+	return reads_add(n, &read) ? IBV_WC_SUCCESS : EXECUTE_LATER;
 }
 
 static int take_single(struct network_qp *n, const struct arrival *a)
@@ -317,7 +317,7 @@ static int schedule_read(struct network_qp *n, const struct arrival *a, bool aga
 	struct copy_list from;
 
 	if (!(n->end->shm->access & IBV_ACCESS_REMOTE_READ) || !reads_has_room(n))
-		return again ? CARRY_LATER : refuse_invalid(n);
+		return again ? EXECUTE_LATER : refuse_invalid(n);
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_READ,
 				    h->reth.addr, h->reth.rkey, h->reth.length, &from))
 		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
@@ -348,7 +348,7 @@ static int execute_atomic(struct network_qp *n, const struct arrival *a)
 				    h->atomic.addr, h->atomic.rkey, sizeof(old), &there))
 		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (end_would_overtake(n->end, &there))
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	err = end_execute_atomic(n->end, h, &there, &old);
 	if (err < 0)
 		return err == -EFAULT ? fail_unmapped(n) : deliver_copy_error(err);
@@ -384,7 +384,7 @@ static uint8_t choose_response(bool first, bool last)
 
 /*
  * Send the next packet of the read. Returns an error status if the memory is unmapped, or
- * CARRY_LATER.
+ * EXECUTE_LATER.
  */
 static int send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
 			 bool first)
@@ -656,7 +656,7 @@ static bool finish_reads_of_others(struct network_qp *n, const struct soft_remot
 	return true;
 }
 
-static bool take_locked(struct network_qp *n, const struct arrival *a)
+static bool take_arrival_locked(struct network_qp *n, const struct arrival *a)
 {
 	bool failed;
 
@@ -676,7 +676,7 @@ bool responder_take(struct network_qp *n, const struct arrival *a)
 	if (!end || !finish_reads_of_others(n, end))
 		return false;
 	n->end = end;
-	return take_locked(n, a);
+	return take_arrival_locked(n, a);
 }
 
 /* Answer the next reads, as far as they have the same end. */

@@ -85,7 +85,7 @@ static int write_at(struct soft_remote *end, const struct arrival *a)
 				    h->reth.addr, h->reth.rkey, 8, &to))
 		return IBV_WC_REM_ACCESS_ERR;
 	if (end_would_overtake(end, &to) || lock_take_live(&end->peer->seg->atomics) == LOCK_STUCK)
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	from.iov[0] = (struct iovec){ a->payload, a->len };
 	err = end_put(end, &from, &to);
 	lock_drop(&end->peer->seg->atomics);

@@ -96,7 +96,7 @@ static bool clean_path(const char *path, char out[SYSFS_TREE_PATH])
 }
 
 /* Call @each for each entry of a directory. Returns their number. */
-static unsigned int walk_dir(int dir, void (*each)(int dir, const char *name))
+static unsigned int visit_dir(int dir, void (*each)(int dir, const char *name))
 {
 	struct {
 		uint64_t ino;
@@ -131,7 +131,7 @@ static void remove_tree(int dir, const char *name)
 	if (fd < 0)
 		return;
 	/* removing an entry may hide other entries from the traversal */
-	for (tries = 0; tries < 16 && walk_dir(fd, remove_tree); tries++)
+	for (tries = 0; tries < 16 && visit_dir(fd, remove_tree); tries++)
 		lseek(fd, 0, SEEK_SET);
 	close(fd);
 	unlinkat(dir, name, AT_REMOVEDIR);
@@ -195,7 +195,7 @@ static void sweep_place(const char *place)
 
 	if (fd < 0)
 		return;
-	walk_dir(fd, sweep_tree);
+	visit_dir(fd, sweep_tree);
 	close(fd);
 }
 

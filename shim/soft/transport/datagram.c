@@ -93,7 +93,7 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 }
 
 /*
- * Send to queue pair @qpn. IBV_WC_SUCCESS; or CARRY_RNR: the sender should wait for the receiver.
+ * Send to queue pair @qpn. IBV_WC_SUCCESS; or EXECUTE_RNR: the sender should wait for the receiver.
  */
 static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct message *m)
 {
@@ -105,8 +105,8 @@ static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct messa
 	if (likely(r->shm->qkey == qkey))
 		status = deliver_message(r, m);
 	remote_unlock(r);
-	return unlikely(status == CARRY_RNR || status == CARRY_LATER) && remote_lags(r)
-		       ? CARRY_RNR
+	return unlikely(status == EXECUTE_RNR || status == EXECUTE_LATER) && remote_lags(r)
+		       ? EXECUTE_RNR
 		       : IBV_WC_SUCCESS;
 }
 
@@ -191,8 +191,8 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 	status = check_address(qp, wr);
 	if (unlikely(status))
 		return status;
-	if (unlikely(qp->sq.doom))
-		return CARRY_DOOMED;
+	if (unlikely(qp->sq.forced_status))
+		return EXECUTE_FORCED;
 	if (unlikely(ah->away))
 		return datagram_send_away(qp, wr, qkey_of(qp, wr), from);
 	if (unlikely(ah->spreads && wr->remote_qpn == GRH_MULTICAST_QPN)) {

@@ -12,7 +12,7 @@
 extern int (*datagram_send_away)(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
 				 struct copy_list *from);
 
-/* Send @wr with the data in @from. Returns its completion status, or CARRY_RNR of deliver.h. */
+/* Send @wr with the data in @from. Returns its completion status, or EXECUTE_RNR of deliver.h. */
 int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
 /* Forget all receivers, on reset and destruction of @qp. */

@@ -337,9 +337,9 @@ int deliver_copy_error(int err)
 	case 0:
 		return IBV_WC_SUCCESS;
 	case -ESRCH:
-		return CARRY_NO_PEER;
+		return EXECUTE_NO_PEER;
 	case -EAGAIN:
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	default:
 		return IBV_WC_REM_OP_ERR;
 	}
@@ -451,7 +451,7 @@ int deliver_message(struct soft_remote *r, struct message *m)
 	return_to_queue(r);
 	wqe = first_request(&r->rq, &slot);
 	if (!wqe)
-		return CARRY_RNR;
+		return EXECUTE_RNR;
 	if (m->length > wqe->length)
 		return fail_too_long(r, wqe, slot);
 	num = rq_num_sge(&r->rq, wqe);
@@ -461,8 +461,8 @@ int deliver_message(struct soft_remote *r, struct message *m)
 	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
 	    !window_invalidate(r->peer->seg, r->shm, m->imm))
 		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
-	if (unlikely(m->doomed))
-		return CARRY_DOOMED;
+	if (unlikely(m->has_forced_status))
+		return EXECUTE_FORCED;
 	err = move_payload(r, m, &to, wqe, slot, &cqe);
 	if (err == -EFAULT)
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
@@ -484,7 +484,7 @@ int deliver_completion_only(struct soft_remote *r, const struct message *m)
 	wqe = first_request(&r->rq, &slot);
 	cqe = wqe ? begin_recv(r, wqe, slot) : NULL;
 	if (!cqe)
-		return wqe && r->cq.stuck ? CARRY_LATER : fail_overrun(r);
+		return wqe && r->cq.stuck ? EXECUTE_LATER : fail_overrun(r);
 	finish_recv(r, m, cqe);
 	return IBV_WC_SUCCESS;
 }
@@ -536,7 +536,7 @@ int deliver_finish_claimed(struct soft_remote *r, const struct message *m)
 		return deliver_fail_claimed(r, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
 	cqe = begin_recv(r, claimed_request(r), slot);
 	if (!cqe)
-		return r->cq.stuck ? CARRY_LATER : fail_overrun(r);
+		return r->cq.stuck ? EXECUTE_LATER : fail_overrun(r);
 	r->shm->claimed = 0;
 	describe_message(m, cqe);
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_SUCCESS, m->length);

@@ -9,12 +9,12 @@
 #include "shim/soft/transport/objects.h"
 
 enum {
-	CARRY_RNR = -1,     /* the peer has no receive request */
-	CARRY_NO_PEER = -2, /* the peer does not respond */
-	CARRY_LATER = -3,   /* the peer must copy the data itself, and is slow */
-	CARRY_HELD = -4,    /* held by a fault on demand */
+	EXECUTE_RNR = -1,     /* the peer has no receive request */
+	EXECUTE_NO_PEER = -2, /* the peer does not respond */
+	EXECUTE_LATER = -3,   /* the peer must copy the data itself, and is slow */
+	EXECUTE_HELD = -4,    /* held by a fault on demand */
 	/* it would succeed, but a fault forces another status on it (sq_fault.c) */
-	CARRY_DOOMED = -5,
+	EXECUTE_FORCED = -5,
 };
 
 struct message {
@@ -29,7 +29,7 @@ struct message {
 	uint8_t opcode; /* enum ibv_wc_opcode */
 	uint8_t wc_flags;
 	bool solicited;
-	bool doomed;
+	bool has_forced_status;
 	bool guarded; /* from another machine: the receiver's memory may have been unmapped */
 };
 

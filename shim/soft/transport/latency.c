@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "shim/soft/fabric/process.h"
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 #include "shim/soft/transport/fault.h"
 
 bool latency_any;
@@ -86,7 +86,7 @@ static uint64_t arrival_time(const struct soft_wr *wr, uint64_t now)
 	pthread_mutex_lock(&mutex);
 	due = link_model_time(&model, wr->length, now);
 	pthread_mutex_unlock(&mutex);
-	return due + (carry_reads_back(wr->opcode) ? model.delay : 0);
+	return due + (execute_reads_back(wr->opcode) ? model.delay : 0);
 }
 
 void latency_stamp(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr)

@@ -249,8 +249,8 @@ struct soft_sq {
 	uint8_t rnr_tries;  /* retries of the head because the receiver was not ready */
 	bool judged;        /* the fault for the head was already looked up */
 	/* status that a fault forces on the head instead of success; 0: none */
-	uint8_t doom;
-	uint8_t doom_vendor_err;
+	uint8_t forced_status;
+	uint8_t forced_vendor_err;
 	struct soft_fin *fins;   /* answers of peers (FINs) for its own receive queue */
 	struct {                 /* between ibv_wr_start() and ibv_wr_complete() */
 		uint64_t thread; /* the thread that holds the lock; 0: none */

@@ -36,8 +36,8 @@ void own_qp_publish(struct soft_qp *qp, uint32_t slot)
 }
 
 /* No key is used for a queue pair that is gone: its bits are cleared even if its lock is taken. */
-static void settle_active(uint64_t *active, uint32_t slot, bool send,
-			  void (*settle)(struct soft_qp *qp, bool send))
+static void visit_active(uint64_t *active, uint32_t slot, bool send,
+			 void (*visit)(struct soft_qp *qp, bool send))
 {
 	uint64_t bits = __atomic_load_n(&active[slot / 64], __ATOMIC_RELAXED);
 	struct soft_qp *qp;
@@ -45,19 +45,19 @@ static void settle_active(uint64_t *active, uint32_t slot, bool send,
 	for (; bits; bits &= bits - 1) {
 		qp = soft_qps[slot + (uint32_t)__builtin_ctzll(bits)];
 		if (qp)
-			settle(qp, send);
+			visit(qp, send);
 		else
 			__atomic_fetch_and(&active[slot / 64], ~(bits & -bits), __ATOMIC_RELAXED);
 	}
 }
 
-void own_qp_each_active(void (*settle)(struct soft_qp *qp, bool send))
+void own_qp_each_active(void (*visit)(struct soft_qp *qp, bool send))
 {
 	uint32_t i, qps = soft_slots_end(&soft_qp_slots);
 
 	for (i = 0; i < qps; i += 64) {
-		settle_active(soft_sq_active, i, true, settle);
-		settle_active(segment_own->active, i, false, settle);
+		visit_active(soft_sq_active, i, true, visit);
+		visit_active(segment_own->active, i, false, visit);
 	}
 }
 

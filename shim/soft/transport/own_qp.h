@@ -11,11 +11,11 @@ int own_qp_find_slot(void);
 void own_qp_publish(struct soft_qp *qp, uint32_t slot);
 
 /*
- * Call @settle for each lock of this process's queue pairs that was taken since it was made quiet:
+ * Call @visit for each lock of this process's queue pairs that was taken since it was made quiet:
  * those of a send queue (@send), and those that peers take for delivery. Callers hold the object
  * mutex.
  */
-void own_qp_each_active(void (*settle)(struct soft_qp *qp, bool send));
+void own_qp_each_active(void (*visit)(struct soft_qp *qp, bool send));
 
 /*
  * Has a stopped process locked any of this process's queues for delivery? Then it may use any key

@@ -29,7 +29,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);
 	if (unlikely(qp->sq.next != head || qp->sq.fins)) {
-		sq_keep(qp, first);
+		sq_reference_ahs(qp, first);
 		pending_add(qp);
 	}
 }

@@ -248,8 +248,8 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 
 	if (wr->length < ETHERNET_MIN)
 		return IBV_WC_LOC_LEN_ERR;
-	if (unlikely(qp->sq.doom))
-		return CARRY_DOOMED;
+	if (unlikely(qp->sq.forced_status))
+		return EXECUTE_FORCED;
 	read_headers(from, &s);
 	peers = peers_of(qp);
 	match_all_peers(peers, &s, note_best_priority);

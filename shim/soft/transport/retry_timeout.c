@@ -88,7 +88,7 @@ uint64_t retry_timeout_ns(struct soft_qp *qp, enum soft_wait wait)
 	if (wait == WAIT_PEER)
 		return ns > retry_timeout_lag_ns() ? ns : retry_timeout_lag_ns();
 	if (retry_timeout_is_unreliable(qp))
-		return UINT64_MAX; /* no limit: carry_request() ends the wait */
+		return UINT64_MAX; /* no limit: execute_request() ends the wait */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "shim/soft/fabric/flush.h"
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 #include "shim/soft/transport/count.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
@@ -66,7 +66,7 @@ size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 	return (size + 1ul) * sq->stride;
 }
 
-void sq_keep(struct soft_qp *qp, uint32_t first)
+void sq_reference_ahs(struct soft_qp *qp, uint32_t first)
 {
 	struct soft_sq *sq = &qp->sq;
 	struct soft_wr *wr;
@@ -311,14 +311,15 @@ static bool finish_or_migrate(struct soft_qp *qp, struct soft_wr *wr, int status
 
 static bool takes_timer(const struct soft_qp *qp, int reason)
 {
-	return !retry_timeout_is_unreliable(qp) && (reason == CARRY_RNR || reason == CARRY_NO_PEER);
+	return !retry_timeout_is_unreliable(qp) &&
+	       (reason == EXECUTE_RNR || reason == EXECUTE_NO_PEER);
 }
 
 static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	int status = sq_fault_time(qp, wr, reason);
 
-	if (status == CARRY_HELD)
+	if (status == EXECUTE_HELD)
 		return false;
 	sq_fault_forget(&qp->sq);
 	return finish_or_migrate(qp, wr, status);
@@ -327,18 +328,18 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 /* The request could not be executed (@reason: CARRY_...): wait, or give up. False: wait. */
 static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
-	int status = qp->sq.doom ? sq_fault_force_status(qp, wr, reason) : reason;
+	int status = qp->sq.forced_status ? sq_fault_force_status(qp, wr, reason) : reason;
 
 	if (unlikely(status >= 0))
 		return finish_request(qp, wr, status);
 	if (unlikely(retry_timeout_is_real) && takes_timer(qp, reason))
 		return wait_for_timer(qp, wr, reason);
 	switch (reason) {
-	case CARRY_HELD:
+	case EXECUTE_HELD:
 		return false;
-	case CARRY_RNR:
+	case EXECUTE_RNR:
 		return !may_wait(qp, WAIT_RNR) && finish_request(qp, wr, IBV_WC_RNR_RETRY_EXC_ERR);
-	case CARRY_LATER:
+	case EXECUTE_LATER:
 		return !may_wait(qp, WAIT_COPY) && finish_request(qp, wr, IBV_WC_RETRY_EXC_ERR);
 	default:
 		if (may_wait(qp, WAIT_PEER))
@@ -360,7 +361,7 @@ static ALWAYS_INLINE bool run_request(struct soft_qp *qp)
 		return false;
 	if (unlikely(latency_any) && latency_holds(qp, wr))
 		return false;
-	status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
+	status = timed ? sq_fault_execute(qp, wr) : execute_request(qp, wr);
 	if (unlikely(qp->sq.rate) && status >= 0)
 		pace_sent(&qp->sq, wr->length);
 	return unlikely(status < 0) ? defer_request(qp, wr, status)

@@ -81,4 +81,4 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
  * Take references to the address handles of the waiting requests from @first on: the program may
  * destroy an address handle, since hardware copies it.
  */
-void sq_keep(struct soft_qp *qp, uint32_t first);
+void sq_reference_ahs(struct soft_qp *qp, uint32_t first);

@@ -7,7 +7,7 @@
  * loss.
  *
  * A status that the program set for a request (fault_give) is forced on it: all checks are made
- * (CARRY_DOOMED). The request fails by itself if a check fails; it fails with the forced status if
+ * (EXECUTE_FORCED). The request fails by itself if a check fails; it fails with the forced status if
  * it would succeed, or if it would wait and then end with a different status.
  *
  * With real timers (retry_timeout.h) a receiver that is not ready, and a peer that does not answer,
@@ -20,7 +20,7 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/fabric/segment.h"
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 #include "shim/soft/transport/cqring.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
@@ -33,7 +33,7 @@ static int hold_request(struct soft_qp *qp, uint64_t ns)
 {
 	qp->sq.wait = WAIT_HELD;
 	qp->sq.wait_until = ns ? process_now() + ns : UINT64_MAX;
-	return CARRY_HELD;
+	return EXECUTE_HELD;
 }
 
 static bool is_reliable(const struct soft_qp *qp)
@@ -74,7 +74,7 @@ static int retry_rnr(struct soft_qp *qp, const struct soft_wr *wr)
 
 int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
-	return reason == CARRY_RNR ? retry_rnr(qp, wr) : lose_request(qp);
+	return reason == EXECUTE_RNR ? retry_rnr(qp, wr) : lose_request(qp);
 }
 
 /* Send an event of @type for @srq; NULL: the queue pair has no SRQ. */
@@ -117,7 +117,7 @@ static int inject_event(struct soft_qp *qp, struct soft_wr *wr, int type)
 {
 	if (!is_fatal(type)) {
 		report_event(qp, type);
-		return carry_request(qp, wr);
+		return execute_request(qp, wr);
 	}
 	lock_take(&qp->shm->rq.lock);
 	deliver_fail(qp);
@@ -132,13 +132,13 @@ static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct 
 	qp->sq.vendor_err = fault->vendor_err;
 	switch (fault->value) {
 	case IBV_WC_REM_ACCESS_ERR:
-		carry_fail_remote(qp, wr, IBV_EVENT_QP_ACCESS_ERR);
+		execute_fail_remote(qp, wr, IBV_EVENT_QP_ACCESS_ERR);
 		break;
 	case IBV_WC_REM_INV_REQ_ERR:
-		carry_fail_remote(qp, wr, IBV_EVENT_QP_REQ_ERR);
+		execute_fail_remote(qp, wr, IBV_EVENT_QP_REQ_ERR);
 		break;
 	case IBV_WC_REM_OP_ERR:
-		carry_fail_remote(qp, wr, IBV_EVENT_QP_FATAL);
+		execute_fail_remote(qp, wr, IBV_EVENT_QP_FATAL);
 		break;
 	}
 	return fault->value;
@@ -150,8 +150,8 @@ static int break_request(struct soft_qp *qp, struct soft_wr *wr, const struct fa
 	case FAULT_STATUS:
 		if (!fault->given)
 			return fail_with(qp, wr, fault);
-		qp->sq.doom = fault->value;
-		qp->sq.doom_vendor_err = fault->vendor_err;
+		qp->sq.forced_status = fault->value;
+		qp->sq.forced_vendor_err = fault->vendor_err;
 		break;
 	case FAULT_DELAY:
 		return hold_request(qp, fault->ns);
@@ -170,7 +170,7 @@ static int break_request(struct soft_qp *qp, struct soft_wr *wr, const struct fa
 	default:
 		break;
 	}
-	return carry_request(qp, wr);
+	return execute_request(qp, wr);
 }
 
 /* Look up the fault for this attempt. */
@@ -185,14 +185,14 @@ static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 	return (struct fault){ .kind = FAULT_NONE }; /* the fault was a delay, which has passed */
 }
 
-int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
+int sq_fault_execute(struct soft_qp *qp, struct soft_wr *wr)
 {
 	struct soft_sq *sq = &qp->sq;
 	struct fault fault = { .kind = FAULT_NONE };
 	int status;
 
 	if (sq->wait == WAIT_HELD && process_now() < sq->wait_until)
-		return CARRY_HELD;
+		return EXECUTE_HELD;
 	/* the fault for a request that waits for another reason was looked up before */
 	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
 		fault = judge_request(qp, wr);
@@ -206,19 +206,20 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 static bool ends_in_forced(const struct soft_sq *sq, int reason)
 {
 	switch (reason) {
-	case CARRY_RNR:
-		return sq->doom == IBV_WC_RNR_RETRY_EXC_ERR;
-	case CARRY_NO_PEER:
-	case CARRY_LATER:
-		return sq->doom == IBV_WC_RETRY_EXC_ERR;
+	case EXECUTE_RNR:
+		return sq->forced_status == IBV_WC_RNR_RETRY_EXC_ERR;
+	case EXECUTE_NO_PEER:
+	case EXECUTE_LATER:
+		return sq->forced_status == IBV_WC_RETRY_EXC_ERR;
 	default:
-		return reason == CARRY_HELD;
+		return reason == EXECUTE_HELD;
 	}
 }
 
 int sq_fault_force_status(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
-	struct fault fault = { .value = qp->sq.doom, .vendor_err = qp->sq.doom_vendor_err };
+	struct fault fault = { .value = qp->sq.forced_status,
+			       .vendor_err = qp->sq.forced_vendor_err };
 
 	if (ends_in_forced(&qp->sq, reason))
 		return reason;

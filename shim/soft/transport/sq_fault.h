@@ -4,8 +4,8 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* Like carry_request(), but apply the fault for the request. */
-int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);
+/* Like execute_request(), but apply the fault for the request. */
+int sq_fault_execute(struct soft_qp *qp, struct soft_wr *wr);
 
 /*
  * @wr has a forced status, and was deferred for @reason (CARRY_*). Returns the status with which it
@@ -15,7 +15,7 @@ int sq_fault_force_status(struct soft_qp *qp, struct soft_wr *wr, int reason);
 
 /*
  * With real timers: @wr was deferred, since the receiver is not ready, or does not answer. Returns
- * CARRY_HELD until the timer has expired, or the status with which @wr fails.
+ * EXECUTE_HELD until the timer has expired, or the status with which @wr fails.
  */
 int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason);
 
@@ -25,5 +25,5 @@ static inline void sq_fault_forget(struct soft_sq *sq)
 	sq->judged = false;
 	sq->tries = 0;
 	sq->rnr_tries = 0;
-	sq->doom = 0;
+	sq->forced_status = 0;
 }

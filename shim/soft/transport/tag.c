@@ -158,8 +158,8 @@ static int put_matched(struct soft_remote *r, struct message *m, uint32_t slot)
 		return fail_matched(r, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	if (m->wc_flags & IBV_WC_WITH_INV && !window_invalidate(r->peer->seg, r->shm, m->imm))
 		return fail_matched(r, slot, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
-	if (m->doomed)
-		return CARRY_DOOMED;
+	if (m->has_forced_status)
+		return EXECUTE_FORCED;
 	err = copy_put(r->peer, m->from, &to);
 	if (err == -EFAULT)
 		return fail_matched(r, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
@@ -267,9 +267,9 @@ static int deliver_rendezvous(struct soft_qp *qp, struct soft_remote *r, struct 
 {
 	struct soft_fin *fin = malloc(sizeof(*fin));
 	uint32_t length = be32toh(rvh->len);
-	int status = m->doomed ? CARRY_DOOMED : CARRY_LATER;
+	int status = m->has_forced_status ? EXECUTE_FORCED : EXECUTE_LATER;
 
-	if (fin && !m->doomed)
+	if (fin && !m->has_forced_status)
 		status = read_source(qp, r, rvh, length, slot);
 	if (status < 0) {
 		free(fin);
@@ -363,7 +363,7 @@ static int deliver_fin(struct soft_qp *qp, struct peer *self, struct soft_fin *f
 	return tag_deliver(qp, &r, &m);
 }
 
-static int deliver_locked(struct soft_qp *qp, struct soft_fin *fin)
+static int deliver_fin_locked(struct soft_qp *qp, struct soft_fin *fin)
 {
 	struct peer self = { .seg = segment_own };
 	struct lock *shared = qp->srq ? &qp->srq->shm->rq.lock : NULL;
@@ -389,7 +389,7 @@ bool tag_deliver_fins(struct soft_qp *qp)
 
 	while ((fin = qp->sq.fins)) {
 		refused = fin->refused;
-		if (!refused && deliver_locked(qp, fin) < 0)
+		if (!refused && deliver_fin_locked(qp, fin) < 0)
 			return true;
 		qp->sq.fins = fin->next;
 		free(fin);

@@ -23,7 +23,7 @@ static bool has_payload_arrived(const struct soft_remote *r)
 {
 	const struct shm_cq *cq = r->cq.shm;
 
-	/* pair with the stores of polls, and of poll_land_new() */
+	/* pair with the stores of polls, and of poll_copy_new_payload() */
 	return (int32_t)(__atomic_load_n(&cq->cons, __ATOMIC_ACQUIRE) - r->travels.pos) > 0 ||
 	       (int32_t)(__atomic_load_n(&cq->landed, __ATOMIC_ACQUIRE) - r->travels.pos) > 0;
 }

@@ -32,7 +32,7 @@ bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
 /*
  * Would RDMA to or from @list, memory of the receiver, overtake payload of earlier messages that is
  * still in flight? If so, wait until the receiver has copied the payload. True if that takes too
- * long: the request must be retried (CARRY_LATER).
+ * long: the request must be retried (EXECUTE_LATER).
  */
 static inline bool travel_overtaken(struct soft_remote *r, const struct copy_list *list)
 {

@@ -264,7 +264,7 @@ static bool invalidate_own(struct soft_qp *qp, uint32_t rkey)
 	return done;
 }
 
-int window_carry(struct soft_qp *qp, const struct soft_wr *wr)
+int window_execute(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	bool done;
 

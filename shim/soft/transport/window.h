@@ -21,7 +21,7 @@ int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
  * Execute IBV_WR_BIND_MW or IBV_WR_LOCAL_INV, Callers hold the lock of the send queue. Returns an
  * enum ibv_wc_status.
  */
-int window_carry(struct soft_qp *qp, const struct soft_wr *wr);
+int window_execute(struct soft_qp *qp, const struct soft_wr *wr);
 
 /*
  * Invalidate the window of type 2 that was bound with @rkey on queue pair @qp of @seg. Callers hold

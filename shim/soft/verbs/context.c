@@ -274,7 +274,7 @@ static void unlist_context(struct soft_context *context)
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
-static int open_locked(const char *verb, struct soft_context *context, int cmd_fd)
+static int open_context_locked(const char *verb, struct soft_context *context, int cmd_fd)
 {
 	int err = profile_check();
 
@@ -308,7 +308,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	cmd_fd = err = make_file();
 	if (cmd_fd >= 0) {
 		pthread_mutex_lock(&mutex);
-		err = open_locked("open_device", context, cmd_fd);
+		err = open_context_locked("open_device", context, cmd_fd);
 		pthread_mutex_unlock(&mutex);
 		if (err < 0)
 			close(cmd_fd);
@@ -333,7 +333,7 @@ static bool is_open(uint64_t file)
 	return c;
 }
 
-static int import_locked(int cmd_fd, struct soft_context *context)
+static int import_context_locked(int cmd_fd, struct soft_context *context)
 {
 	struct stat st;
 
@@ -343,7 +343,7 @@ static int import_locked(int cmd_fd, struct soft_context *context)
 		return S_ISCHR(st.st_mode) ? -ENODEV : -EINVAL;
 	if (!is_open(st.st_ino))
 		return -EOPNOTSUPP; /* it belongs to another process: see import.c */
-	return open_locked("import_device", context, cmd_fd);
+	return open_context_locked("import_device", context, cmd_fd);
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
@@ -354,7 +354,7 @@ EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 	if (!context)
 		return soft_fail(ENOMEM);
 	pthread_mutex_lock(&mutex);
-	err = import_locked(cmd_fd, context);
+	err = import_context_locked(cmd_fd, context);
 	pthread_mutex_unlock(&mutex);
 	if (err < 0) {
 		free(context);

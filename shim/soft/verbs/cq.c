@@ -215,7 +215,7 @@ static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t
 }
 
 /* Resize the queue. Meanwhile no process can add or poll. */
-static int resize_locked(struct soft_cq *cq, uint32_t cqe)
+static int resize_cq_locked(struct soft_cq *cq, uint32_t cqe)
 {
 	struct cqring old = cq->ring;
 	uint32_t num = cq->shm->prod - cq->cons;
@@ -265,7 +265,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 		return EBUSY;
 	}
 	cqring_lock(&cq->ring);
-	err = resize_locked(cq, cqe);
+	err = resize_cq_locked(cq, cqe);
 	lock_drop(&cq->shm->lock);
 	lock_drop(&cq->polling);
 	pthread_mutex_unlock(&soft_mutex);

@@ -196,7 +196,7 @@ static void destroy_dm(struct soft_dm *dm)
 	}
 }
 
-static int free_locked(struct soft_dm *dm)
+static int free_dm_locked(struct soft_dm *dm)
 {
 	if (!dm->memory)
 		return ENOENT;
@@ -222,7 +222,7 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	err = free_locked(dm);
+	err = free_dm_locked(dm);
 	pthread_mutex_unlock(&soft_mutex);
 	if (!err)
 		free(dm);

@@ -75,7 +75,7 @@ static bool check_queue(struct soft_cq *cq)
 	bool stuck = cons == l->cons && cons != prod;
 
 	if (stuck && cq->shm->landed != prod)
-		poll_land_new(cq);
+		poll_copy_new_payload(cq);
 	if (stuck)
 		poll_set_written(cq, true);
 	l->quiet = prod == l->prod ? l->quiet + 1 : 0;
@@ -120,7 +120,7 @@ static void copy_payload_now(void)
 
 	for (i = 0; i < num_awake; i++)
 		if (soft_cqs[awake[i]])
-			poll_land_new(soft_cqs[awake[i]]);
+			poll_copy_new_payload(soft_cqs[awake[i]]);
 }
 
 /* Sleep until a sender wakes the thread, or until @next (ns; 0: without limit). */
@@ -139,7 +139,7 @@ static bool is_stopping(void)
 	return __atomic_load_n(&stopping, __ATOMIC_ACQUIRE);
 }
 
-static void *run_lander(void *unused)
+static void *run_copying(void *unused)
 {
 	uint64_t period = PERIOD_MIN, next = 0;
 	uint32_t calls, seen = 0, asked, answered = 0;
@@ -171,13 +171,13 @@ static void *run_lander(void *unused)
 }
 
 /* From now on, payload may be sent with completions of all existing queues. */
-static void start_locked(void)
+static void start_thread_locked(void)
 {
 	unsigned int i;
 
 	stopping = false;
 	num_awake = 0;
-	__atomic_store_n(&running, thread_start(run_lander, NULL, &lander), __ATOMIC_RELAXED);
+	__atomic_store_n(&running, thread_start(run_copying, NULL, &lander), __ATOMIC_RELAXED);
 	if (!running)
 		return;
 	for (i = 0; i < SHM_CQ_MAX; i++)
@@ -191,7 +191,7 @@ void land_expect(const struct peer *peer)
 		return;
 	pthread_mutex_lock(&soft_mutex);
 	if (!running)
-		start_locked();
+		start_thread_locked();
 	pthread_mutex_unlock(&soft_mutex);
 }
 

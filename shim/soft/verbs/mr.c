@@ -115,7 +115,7 @@ void mr_publish(struct soft_mr *mr)
  * again until it has been taken: a program may have thousands of queue pairs, and deregisters its
  * regions when it no longer uses them.
  */
-static void settle_lock(struct soft_qp *qp, bool send)
+static void await_lock_release(struct soft_qp *qp, bool send)
 {
 	struct lock *lock = send ? &qp->sq.lock : &qp->shm->rq.lock;
 	uint64_t *bits = send ? soft_sq_active : segment_own->active;
@@ -147,7 +147,7 @@ static void wait_for_users(void)
 		lock_take(&soft_srqs[i]->shm->rq.lock);
 		lock_drop(&soft_srqs[i]->shm->rq.lock);
 	}
-	own_qp_each_active(settle_lock);
+	own_qp_each_active(await_lock_release);
 }
 
 static void copy_all_payload(void)
@@ -156,7 +156,7 @@ static void copy_all_payload(void)
 
 	for (i = 0; i < cqs; i++)
 		if (soft_cqs[i])
-			poll_land_all(soft_cqs[i]);
+			poll_copy_all_payload(soft_cqs[i]);
 }
 
 void mr_withdraw(struct soft_mr *mr)

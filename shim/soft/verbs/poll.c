@@ -112,8 +112,8 @@ static void copy_to_shared(struct soft_srq *srq, uint32_t slot, const struct pay
  * Copy the payload of an entry. @qp: its queue pair, or NULL. Not inline, since most entries have
  * no payload.
  */
-static __attribute__((noinline)) void land_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
-						   struct soft_qp *qp, bool unasked)
+static __attribute__((noinline)) void place_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
+						    struct soft_qp *qp, bool unasked)
 {
 	struct payload p = { .unasked = unasked };
 	struct soft_srq *srq;
@@ -283,7 +283,7 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 	qp = qp_of(cqe);
 	/* do not mark the entry as copied: that would take its cache line from the writer */
 	if (!is_payload_copied(cqe))
-		land_payload(cq, cqe, qp, false);
+		place_payload(cq, cqe, qp, false);
 	retire_request(cqe, qp);
 	return cqe;
 }
@@ -423,7 +423,7 @@ static void copy_entry_payload(struct soft_cq *cq, struct shm_cqe *cqe, bool una
 {
 	if (is_payload_copied(cqe))
 		return;
-	land_payload(cq, cqe, qp_of(cqe), unasked);
+	place_payload(cq, cqe, qp_of(cqe), unasked);
 	cqe->flags |= SHM_CQE_LANDED;
 }
 
@@ -471,14 +471,14 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
  * copied; a thread between ibv_start_poll() and ibv_end_poll() holds the lock. Rings change only
  * under the object mutex, which the caller holds.
  */
-void poll_land_all(struct soft_cq *cq)
+void poll_copy_all_payload(struct soft_cq *cq)
 {
 	if (is_empty_now(cq) && !__atomic_load_n(&cq->polling.owner, __ATOMIC_ACQUIRE))
 		return;
 	visit_entries(cq, copy_one_payload, NULL);
 }
 
-void poll_land_new(struct soft_cq *cq)
+void poll_copy_new_payload(struct soft_cq *cq)
 {
 	uint32_t pos = cq->shm->landed;
 

@@ -38,7 +38,7 @@ void poll_purge(struct soft_cq *cq, uint32_t qpn);
 void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 
 /* Copy all payload to its buffers, since a memory region will be removed. */
-void poll_land_all(struct soft_cq *cq);
+void poll_copy_all_payload(struct soft_cq *cq);
 
 /* Set whether senders write payload directly to memory. */
 void poll_set_written(struct soft_cq *cq, bool written);
@@ -54,4 +54,4 @@ static inline void poll_allow_payload(struct soft_cq *cq)
  * Copy the payload of entries that were added since the last call, unless another thread polls.
  * Called by the device's own thread.
  */
-void poll_land_new(struct soft_cq *cq);
+void poll_copy_new_payload(struct soft_cq *cq);

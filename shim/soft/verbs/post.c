@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 #include "shim/soft/transport/grh.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/sq.h"
@@ -48,7 +48,7 @@ uint32_t post_opcodes(enum ibv_qp_type type)
 
 int post_add_inline(const struct soft_qp *qp, struct soft_wr *wr, const void *data, uint64_t length)
 {
-	if (carry_reads_back(wr->opcode) || length > qp->init.cap.max_inline_data - wr->length)
+	if (execute_reads_back(wr->opcode) || length > qp->init.cap.max_inline_data - wr->length)
 		return EINVAL;
 	wr->flags |= IBV_SEND_INLINE;
 	if (length)

@@ -100,7 +100,7 @@ static void reset_qp(struct soft_qp *qp, bool purge)
 	if (purge)
 		purge_completions(qp);
 	else if (qp->recv_cq)
-		poll_land_all(qp->recv_cq);
+		poll_copy_all_payload(qp->recv_cq);
 	sq_reset(qp);
 	remote_drop(qp);
 	datagram_forget(qp);

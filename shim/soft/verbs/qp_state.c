@@ -16,7 +16,7 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/stage.h"
 #include "shim/soft/network/network.h"
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/pace.h"
@@ -390,8 +390,8 @@ static void change_attrs(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp
 	}
 }
 
-static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask,
-			 const char *verb)
+static int modify_qp_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask,
+			    const char *verb)
 {
 	enum ibv_qp_state from = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -435,7 +435,7 @@ int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask, cons
 		return ETIMEDOUT;
 	pthread_mutex_lock(&qp->modifying);
 	xrc_take_attr(qp);
-	err = modify_locked(qp, attr, mask, verb);
+	err = modify_qp_locked(qp, attr, mask, verb);
 	xrc_give_attr(qp);
 	pthread_mutex_unlock(&qp->modifying);
 	return err;

@@ -322,7 +322,7 @@ static void arm_limit(struct soft_srq *srq, uint32_t limit)
 		deliver_srq_limit(segment_own, srq->shm);
 }
 
-static int modify_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr, int mask)
+static int modify_srq_locked(struct soft_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
 	int err = check_change(srq, attr, mask);
 
@@ -346,7 +346,7 @@ EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int 
 	pthread_mutex_lock(&soft_mutex);
 	lock_take(&srq->posting);
 	lock_take(&srq->shm->rq.lock);
-	err = modify_locked(srq, attr, mask);
+	err = modify_srq_locked(srq, attr, mask);
 	lock_drop(&srq->shm->rq.lock);
 	lock_drop(&srq->posting);
 	pthread_mutex_unlock(&soft_mutex);

@@ -138,7 +138,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_wq_state to)
 	}
 }
 
-static int modify_locked(struct soft_wq *wq, const struct ibv_wq_attr *attr)
+static int modify_wq_locked(struct soft_wq *wq, const struct ibv_wq_attr *attr)
 {
 	enum ibv_wq_state from = state_of(wq);
 	uint32_t mask = attr->attr_mask;
@@ -165,7 +165,7 @@ int soft_modify_wq(struct ibv_wq *ibwq, struct ibv_wq_attr *attr)
 	if (err)
 		return err;
 	pthread_mutex_lock(&wq->qp->modifying);
-	err = modify_locked(wq, attr);
+	err = modify_wq_locked(wq, attr);
 	pthread_mutex_unlock(&wq->qp->modifying);
 	return err;
 }

@@ -14,7 +14,7 @@
 
 #include "shim/trace/faults/async.h"
 #include "shim/trace/faults/original.h"
-#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/forced_status.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/held.h"
 #include "shim/trace/faults/plan.h"
@@ -43,12 +43,12 @@ static struct faulty_qp *find_qp(const struct ibv_qp_ex *qp)
 
 static void set_memory(struct faulty_qp *f, struct ibv_qp_ex *qp, uint64_t addr, size_t length)
 {
-	const struct ibv_sge sge = { addr, length ? (uint32_t)length : 1, DOOMED_KEY };
+	const struct ibv_sge sge = { addr, length ? (uint32_t)length : 1, UNKNOWN_KEY };
 
 	if (f->bare && f->held.on)
 		held_set_sges(&f->held, 1, &sge);
 	else if (f->bare)
-		f->behind.wr_set_sge(qp, DOOMED_KEY, addr, length ? (uint32_t)length : 1);
+		f->behind.wr_set_sge(qp, UNKNOWN_KEY, addr, length ? (uint32_t)length : 1);
 	f->bare = false;
 }
 
@@ -64,7 +64,8 @@ static bool begin_failing(struct faulty_qp *f, struct ibv_qp_ex *qp, const struc
 {
 	unsigned int flags = qp->wr_flags;
 
-	if (!f->behind.wr_send || doomed_add(&qp->qp_base, qp->qp_base.qp_num, qp->wr_id, fault))
+	if (!f->behind.wr_send ||
+	    forced_status_add(&qp->qp_base, qp->qp_base.qp_num, qp->wr_id, fault))
 		return false;
 	f->doomed = f->bare = true;
 	f->ndoomed++;
@@ -128,7 +129,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	if (f->ndoomed)
-		doomed_take_back(&qp->qp_base, f->wr_id);
+		forced_status_take_back(&qp->qp_base, f->wr_id);
 	f->ndoomed = f->built = 0;
 	f->doomed = f->bare = false;
 	f->refused = 0;

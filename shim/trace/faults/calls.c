@@ -20,7 +20,7 @@
 #include "shim/trace/faults/original.h"
 #include "shim/trace/faults/builders.h"
 #include "shim/trace/faults/connected.h"
-#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/forced_status.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/polls.h"
@@ -161,7 +161,7 @@ static struct ibv_qp *wrap_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
 {
 	struct ibv_qp *qp = behind(pd, attr);
 
-	doomed_forget(qp);
+	forced_status_forget(qp);
 	builders_forget(qp);
 	if (qp)
 		connected_add(qp);
@@ -183,7 +183,7 @@ wrap_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_i
 	struct ibv_qp_ex *ex = NULL;
 	int saved = errno;
 
-	doomed_forget(qp);
+	forced_status_forget(qp);
 	if (qp)
 		connected_add(qp);
 	if (qp && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -198,7 +198,7 @@ wrap_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_i
 static void forget_completions(const struct ibv_qp *qp, struct ibv_cq *send_cq,
 			       struct ibv_cq *recv_cq, uint32_t qpn)
 {
-	doomed_forget(qp);
+	forced_status_forget(qp);
 	postponed_forget(qp);
 	polls_purge(send_cq, qpn);
 	if (recv_cq != send_cq)

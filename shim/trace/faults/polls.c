@@ -12,7 +12,7 @@
 #include "shim/trace/faults/backlog.h"
 #include "shim/trace/faults/backlog_channel.h"
 #include "shim/trace/faults/original.h"
-#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/forced_status.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/ring/recording.h"
 
@@ -70,8 +70,8 @@ static void replace_statuses(struct ibv_wc *wc, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
-			doomed_set_status(wc[i].qp_num, wc[i].wr_id, &wc[i].status,
-					  &wc[i].vendor_err);
+			forced_status_apply(wc[i].qp_num, wc[i].wr_id, &wc[i].status,
+					    &wc[i].vendor_err);
 }
 
 /* Take all completions from the device. */
@@ -84,7 +84,7 @@ static int drain_cq(struct backlog *backlog)
 	int got;
 
 	while ((got = poll(cq, 16, wc)) > 0) {
-		if (doomed_has_any())
+		if (forced_status_has_any())
 			replace_statuses(wc, got);
 		for (int i = 0; i < got; i++)
 			backlog_add(backlog, &wc[i], NULL);
@@ -114,7 +114,7 @@ static int faulty_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	if (f && f->held)
 		return poll_held(&f->backlog, n, wc);
 	got = original_of_context(cq->context)->ops.poll_cq(cq, n, wc);
-	if (got > 0 && doomed_has_any())
+	if (got > 0 && forced_status_has_any())
 		replace_statuses(wc, got);
 	return got;
 }
@@ -137,10 +137,10 @@ static int faulty_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 static void replace_status(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	f->settled = false;
-	if (cq->status != IBV_WC_SUCCESS && doomed_has_any())
+	if (cq->status != IBV_WC_SUCCESS && forced_status_has_any())
 		f->settled =
-			doomed_set_status(f->behind.read_qp_num ? f->behind.read_qp_num(cq) : 0,
-					  cq->wr_id, &cq->status, &f->vendor_err);
+			forced_status_apply(f->behind.read_qp_num ? f->behind.read_qp_num(cq) : 0,
+					    cq->wr_id, &cq->status, &f->vendor_err);
 }
 
 #define READ(name) (f->behind.read_##name ? f->behind.read_##name(cq) : 0)

@@ -14,7 +14,7 @@
 #include "shim/trace/faults/async.h"
 #include "shim/trace/faults/original.h"
 #include "shim/trace/faults/connected.h"
-#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/forced_status.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/postponed.h"
@@ -63,7 +63,7 @@ static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
 {
 	return (struct ibv_sge){ .addr = n > 0 && sges ? sges->addr : 0x1000,
 				 .length = posts_bytes(sges, n),
-				 .lkey = DOOMED_KEY };
+				 .lkey = UNKNOWN_KEY };
 }
 
 /* Post one request after @ns, but not before requests that wait. */
@@ -81,8 +81,8 @@ static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, p
  * Post a send that fails. Any operation becomes a SEND, which fails before anything is sent; a
  * completion in error has no valid opcode.
  */
-static int post_doomed_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
-			    const struct fault *fault, post_send_fn *behind)
+static int post_failing_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
+			     const struct fault *fault, post_send_fn *behind)
 {
 	struct ibv_sge sge = forbidden_sge(wr->sg_list, wr->num_sge);
 	struct ibv_send_wr copy = *wr;
@@ -92,11 +92,11 @@ static int post_doomed_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	copy.num_sge = 1;
 	copy.opcode = IBV_WR_SEND;
 	copy.send_flags = (wr->send_flags & ~(unsigned int)IBV_SEND_INLINE) | IBV_SEND_SIGNALED;
-	if (doomed_add(qp, qp->qp_num, wr->wr_id, fault))
+	if (forced_status_add(qp, qp->qp_num, wr->wr_id, fault))
 		return ENOMEM;
 	ret = submit_send(qp, &copy, 0, behind);
 	if (ret)
-		doomed_take_back(qp, wr->wr_id);
+		forced_status_take_back(qp, wr->wr_id);
 	return ret;
 }
 
@@ -121,7 +121,7 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	case FAULT_STATUS:
 		posts_note_status(planned, qp->qp_num);
 		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR || !flushes_later_posts(qp))
-			return post_doomed_send(qp, wr, &planned->fault, behind);
+			return post_failing_send(qp, wr, &planned->fault, behind);
 		postponed_release(qp);
 		original_fail_qp(qp);
 		break;
@@ -160,18 +160,18 @@ static int submit_recv(const struct receives *to, struct ibv_recv_wr *wr, uint64
 	return to->behind(to->queue, wr, &bad);
 }
 
-static int post_doomed_recv(const struct receives *to, const struct ibv_recv_wr *wr,
-			    const struct fault *fault)
+static int post_failing_recv(const struct receives *to, const struct ibv_recv_wr *wr,
+			     const struct fault *fault)
 {
 	struct ibv_sge sge = forbidden_sge(wr->sg_list, wr->num_sge);
 	struct ibv_recv_wr copy = { wr->wr_id, NULL, &sge, 1 };
 	int ret;
 
-	if (doomed_add(to->queue, to->qpn, wr->wr_id, fault))
+	if (forced_status_add(to->queue, to->qpn, wr->wr_id, fault))
 		return ENOMEM;
 	ret = submit_recv(to, &copy, 0);
 	if (ret)
-		doomed_take_back(to->queue, wr->wr_id);
+		forced_status_take_back(to->queue, wr->wr_id);
 	return ret;
 }
 
@@ -185,7 +185,7 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 		return posts_refuse(planned, to->qpn);
 	if (planned->fault.kind == FAULT_STATUS) {
 		posts_note_status(planned, to->qpn);
-		return post_doomed_recv(to, wr, &planned->fault);
+		return post_failing_recv(to, wr, &planned->fault);
 	}
 	if (planned->fault.kind == FAULT_EVENT)
 		async_inject(planned, to->qpn ? to->queue : NULL, to->qpn ? NULL : to->queue);

@@ -37,7 +37,7 @@ static int find_in_module(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-bool locate_by_walk(const void *address, struct loaded_file *found)
+bool locate_by_iteration(const void *address, struct loaded_file *found)
 {
 	struct object_search search = { address, found };
 
@@ -71,7 +71,7 @@ bool locate_object(const void *address, struct loaded_file *found)
 
 bool locate_object(const void *address, struct loaded_file *found)
 {
-	return locate_by_walk(address, found);
+	return locate_by_iteration(address, found);
 }
 
 #endif

@@ -19,4 +19,4 @@ bool locate_object(const void *address, struct loaded_file *found);
  * The same by dl_iterate_phdr(), which takes the loader's lock: the only way with glibc before
  * 2.35.
  */
-bool locate_by_walk(const void *address, struct loaded_file *found);
+bool locate_by_iteration(const void *address, struct loaded_file *found);

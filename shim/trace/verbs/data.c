@@ -91,7 +91,7 @@ EACH_SLOT(FUNCTIONS)
 		strict_enter(&use, cq, VERB_poll_cq, STRICT_SEND);                 \
 		ret = poll_cq_##i(cq, n, wc);                                      \
 		strict_leave(&use);                                                \
-		strict_cq_spoil(wc, ret);                                          \
+		strict_cq_overwrite_invalid(wc, ret);                              \
 		return ret;                                                        \
 	}                                                                          \
 	static int strict_req_notify_cq_##i(struct ibv_cq *cq, int solicited_only) \

@@ -177,7 +177,7 @@ void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
  * Overwrite all fields that are not valid in an error: ibv_poll_cq(3) says that only wr_id, status,
  * qp_num and vendor_err are.
  */
-static void spoil_fields(struct ibv_wc *wc)
+static void overwrite_invalid_fields(struct ibv_wc *wc)
 {
 	wc->opcode = 0x5a;
 	wc->byte_len = 0xdeadbeef;
@@ -190,9 +190,9 @@ static void spoil_fields(struct ibv_wc *wc)
 	wc->dlid_path_bits = 0x5a;
 }
 
-void strict_cq_spoil(struct ibv_wc *wc, int n)
+void strict_cq_overwrite_invalid(struct ibv_wc *wc, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
-			spoil_fields(wc + i);
+			overwrite_invalid_fields(wc + i);
 }

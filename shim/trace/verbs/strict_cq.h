@@ -11,4 +11,4 @@
 void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);
 
 /* Overwrite the invalid fields of the completions in error among @n. */
-void strict_cq_spoil(struct ibv_wc *wc, int n);
+void strict_cq_overwrite_invalid(struct ibv_wc *wc, int n);

@@ -63,7 +63,7 @@ bool hooks_fire(struct hooks *hooks, const char *command, const char *kind,
 	return fires;
 }
 
-void hooks_tend(struct hooks *hooks)
+void hooks_reap(struct hooks *hooks)
 {
 	assert_ptr_equal(hooks, &out);
 	text_addf(&out, "commands are tended\n");
@@ -74,7 +74,7 @@ bool service_has_journal(void)
 	return has_journal;
 }
 
-uint64_t service_watchdog(void)
+uint64_t service_watchdog_interval(void)
 {
 	return watchdog;
 }

@@ -63,14 +63,14 @@ TEST(watchdog_is_for_this_process)
 	char pid[16];
 
 	setenv("NOTIFY_SOCKET", at.sun_path, 1);
-	assert_int_equal(service_watchdog(), 0);
+	assert_int_equal(service_watchdog_interval(), 0);
 	setenv("WATCHDOG_USEC", "3000000", 1);
-	assert_int_equal(service_watchdog(), 3000000000);
+	assert_int_equal(service_watchdog_interval(), 3000000000);
 	setenv("WATCHDOG_PID", "1", 1);
-	assert_int_equal(service_watchdog(), 0);
+	assert_int_equal(service_watchdog_interval(), 0);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	setenv("WATCHDOG_PID", pid, 1);
-	assert_int_equal(service_watchdog(), 3000000000);
+	assert_int_equal(service_watchdog_interval(), 3000000000);
 }
 
 TEST(entry_of_the_journal_has_fields)

@@ -131,11 +131,11 @@ TEST(impossible_lengths_add_nothing)
 /* Traverse as the reader does; block_load() guarantees that this is safe. */
 static void walk_all(void)
 {
-	struct block_walk walk = { 0 };
+	struct block_position walk = { 0 };
 	uint32_t events = 0;
 
 	while (walk.at[FAMILY_EVENT] < block_count(&block, COLUMN_n) && events++ < 100000)
-		walk_next_event(&block, &walk, true);
+		block_skip_event(&block, &walk, true);
 }
 
 TEST(any_bytes_are_refused_or_safe)

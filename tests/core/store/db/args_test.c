@@ -3,7 +3,7 @@
 
 #include "core/store/chunk/call_batch.h"
 #include "core/store/chunk/call_block.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "tests/test.h"

@@ -55,7 +55,7 @@ static bool is_text(const struct cm_addr *addr, const char *text)
 {
 	const struct cm_addr other = make_address(text);
 
-	return cm_addr_same_ip(addr, &other);
+	return cm_addr_has_same_ip(addr, &other);
 }
 
 const struct uplink *__wrap_uplink_get(void)
@@ -76,8 +76,8 @@ bool __wrap_uplink_reaches(const union ibv_gid *dgid)
 /* 10.0.0.1 is the network's address, and 10.0.0.2 another one. */
 bool __wrap_cm_addr_is_local(const struct cm_addr *addr)
 {
-	return cm_addr_loopback(addr) || is_text(addr, "10.0.0.1") || is_text(addr, "10.0.0.2") ||
-	       is_text(addr, "::1") || is_text(addr, "fd00::1");
+	return cm_addr_is_loopback(addr) || is_text(addr, "10.0.0.1") ||
+	       is_text(addr, "10.0.0.2") || is_text(addr, "::1") || is_text(addr, "fd00::1");
 }
 
 void __wrap_cm_addr_set_source(struct cm_addr *src, const struct cm_addr *dst)

@@ -1,7 +1,7 @@
 /*
  * The model: its objects, and the effect of each verb on them
  *
- * Not here: the effect of a send request (carry.c), bytes (memory.c).
+ * Not here: the effect of a send request (execute.c), bytes (memory.c).
  */
 #include "tests/shim/soft/model/model.h"
 

@@ -13,7 +13,7 @@ static void agree_on(const void *address)
 	struct loaded_file one = { 0 }, other = { 0 };
 
 	assert_true(locate_object(address, &one));
-	assert_true(locate_by_walk(address, &other));
+	assert_true(locate_by_iteration(address, &other));
 	assert_int_equal(one.info.dlpi_addr, other.info.dlpi_addr);
 	assert_string_equal(one.info.dlpi_name, other.info.dlpi_name);
 	assert_ptr_equal(one.info.dlpi_phdr, other.info.dlpi_phdr);
@@ -55,9 +55,9 @@ TEST(what_is_no_files_is_not_found)
 	void *heap = calloc(1, 100);
 	int local = 0;
 
-	assert_false(locate_object(heap, &found) || locate_by_walk(heap, &found));
-	assert_false(locate_object(&local, &found) || locate_by_walk(&local, &found));
-	assert_false(locate_object(NULL, &found) || locate_by_walk(NULL, &found));
+	assert_false(locate_object(heap, &found) || locate_by_iteration(heap, &found));
+	assert_false(locate_object(&local, &found) || locate_by_iteration(&local, &found));
+	assert_false(locate_object(NULL, &found) || locate_by_iteration(NULL, &found));
 	free(heap);
 }
 
@@ -66,12 +66,13 @@ TEST(a_file_ends_where_it_ends)
 {
 	struct loaded_file found, next;
 
-	assert_true(locate_by_walk((const void *)agree_on, &found));
-	assert_true(locate_by_walk((const char *)found.start, &next));
+	assert_true(locate_by_iteration((const void *)agree_on, &found));
+	assert_true(locate_by_iteration((const char *)found.start, &next));
 	assert_int_equal(next.start, found.start);
-	assert_true(locate_by_walk((const char *)found.end - 1, &next));
+	assert_true(locate_by_iteration((const char *)found.end - 1, &next));
 	assert_int_equal(next.start, found.start);
-	assert_true(!locate_by_walk((const char *)found.end, &next) || next.start >= found.end);
-	assert_true(!locate_by_walk((const char *)found.start - 1, &next) ||
+	assert_true(!locate_by_iteration((const char *)found.end, &next) ||
+		    next.start >= found.end);
+	assert_true(!locate_by_iteration((const char *)found.start - 1, &next) ||
 		    next.end <= found.start);
 }

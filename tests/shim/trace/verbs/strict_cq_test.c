@@ -138,7 +138,7 @@ TEST(valid_fields_of_an_error_stay)
 				  .vendor_err = 4,
 				  .byte_len = 7 } };
 
-	strict_cq_spoil(wc, 2);
+	strict_cq_overwrite_invalid(wc, 2);
 	assert_int_equal(wc[0].byte_len, 7);
 	assert_int_equal(wc[1].wr_id, 2);
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);

@@ -1,20 +1,20 @@
 /*
- * Reading tapes
+ * Reading bytecode
  *
- * Each form has an instance: its words, with pointers set. The returned event is in the instance.
+ * Each shape has an instance: its words, with pointers set. The returned event is in the instance.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/wire/log.h"
-#include "replay/schedule/tape_priv.h"
+#include "replay/schedule/bytecode_priv.h"
 
 enum { AHEAD = 512 }; /* bytes to prefetch: some steps */
 
-struct form_instance {
+struct shape_instance {
 	struct ready_step ready;
-	struct form_kind kind;
+	struct shape_kind kind;
 	word *words;
 	uint32_t size;
 	uint32_t steady; /* number of words before those with the numbers of posts */
@@ -26,46 +26,46 @@ static void free_chunk(struct chunk *chunk)
 	free(chunk);
 }
 
-static int load_chunk(struct tape *tape, const struct chunk *chunk)
+static int load_chunk(struct player_code *code, const struct chunk *chunk)
 {
-	if (chunk->used > tape->buffer_size) {
-		size_t size = chunk->used > TAPE_CHUNK ? chunk->used : TAPE_CHUNK;
-		char *buffer = realloc(tape->buffer, size);
+	if (chunk->used > code->buffer_size) {
+		size_t size = chunk->used > BYTECODE_CHUNK ? chunk->used : BYTECODE_CHUNK;
+		char *buffer = realloc(code->buffer, size);
 
 		if (!buffer)
 			return log_err(-ENOMEM, "read the compiled trace");
-		tape->buffer = buffer;
-		tape->buffer_size = size;
+		code->buffer = buffer;
+		code->buffer_size = size;
 	}
 	if (chunk->next && !chunk->next->bytes)
-		spill_expect(&tape->tapes->spill, chunk->next->at, chunk->next->used);
-	return spill_get(&tape->tapes->spill, chunk->at, tape->buffer, chunk->used);
+		spill_expect(&code->bytecode->spill, chunk->next->at, chunk->next->used);
+	return spill_get(&code->bytecode->spill, chunk->at, code->buffer, chunk->used);
 }
 
 /* Go to the next chunk: 1, 0 at the end, or -errno. */
-static int next_chunk(struct tape *tape)
+static int next_chunk(struct player_code *code)
 {
-	struct chunk *chunk = tape->first;
+	struct chunk *chunk = code->first;
 	int err = 0;
 
-	if (chunk && tape->end) { /* it was read */
-		tape->first = tape->chunk = chunk->next;
+	if (chunk && code->end) { /* it was read */
+		code->first = code->chunk = chunk->next;
 		free_chunk(chunk);
-		chunk = tape->first;
-		tape->at = tape->end = NULL;
+		chunk = code->first;
+		code->at = code->end = NULL;
 	}
 	if (!chunk)
 		return 0;
 	if (!chunk->bytes)
-		err = load_chunk(tape, chunk);
+		err = load_chunk(code, chunk);
 	if (err)
 		return err;
-	tape->at = chunk->bytes ? chunk->bytes : tape->buffer;
-	tape->end = tape->at + chunk->used;
+	code->at = chunk->bytes ? chunk->bytes : code->buffer;
+	code->end = code->at + chunk->used;
 	return 1;
 }
 
-static void drop_texts(struct form_instance *in)
+static void drop_texts(struct shape_instance *in)
 {
 	struct call *call = (struct call *)in->words;
 
@@ -77,7 +77,7 @@ static void drop_texts(struct form_instance *in)
 }
 
 /* Set the pointers of a post, whose requests have their SGEs one after the other. */
-static void join_post(struct form_instance *in)
+static void join_post(struct shape_instance *in)
 {
 	struct post *post = (struct post *)in->words;
 	struct wr *wr = (struct wr *)(post + 1);
@@ -91,7 +91,7 @@ static void join_post(struct form_instance *in)
 	}
 }
 
-static void join_poll(struct form_instance *in, const struct op *op)
+static void join_poll(struct shape_instance *in, const struct op *op)
 {
 	struct poll *poll = (struct poll *)in->words;
 	struct wc *wc = (struct wc *)(poll + 1);
@@ -122,7 +122,7 @@ static int join_text(struct args **ret_args, uint64_t length, const word **text)
 	return err == -ENOMEM ? err : 0;
 }
 
-static int join_call(struct form_instance *in)
+static int join_call(struct shape_instance *in)
 {
 	struct call *call = (struct call *)in->words;
 	const word *length = in->words + WORDS(sizeof(*call)), *text = length + 2;
@@ -132,7 +132,7 @@ static int join_call(struct form_instance *in)
 }
 
 /* Set the pointers into the instance's words, and the numbers. */
-static int join_words(struct form_instance *in, const struct op *op)
+static int join_words(struct shape_instance *in, const struct op *op)
 {
 	switch (in->kind.kind) {
 	case TRACE_POST:
@@ -155,13 +155,13 @@ static int join_words(struct form_instance *in, const struct op *op)
 	}
 }
 
-static int load_whole_form(struct tape *tape, struct form_instance *in, const word *body)
+static int load_whole_shape(struct player_code *code, struct shape_instance *in, const word *body)
 {
-	const struct form_kind *kind = (const struct form_kind *)body;
+	const struct shape_kind *kind = (const struct shape_kind *)body;
 
 	drop_texts(in);
 	free(in->ready.kept);
-	in->ready = (struct ready_step){ .player = tape->player };
+	in->ready = (struct ready_step){ .player = code->player };
 	if (kind->nwords > in->size) {
 		word *words = realloc(in->words, kind->nwords * sizeof(*words));
 
@@ -182,7 +182,7 @@ static int load_whole_form(struct tape *tape, struct form_instance *in, const wo
 }
 
 /* Apply the runs, which are sorted by the index of their words. */
-static void load_runs(struct form_instance *in, const word *body, uint32_t n)
+static void load_runs(struct shape_instance *in, const word *body, uint32_t n)
 {
 	in->ready.changed |= n && ((const struct run *)body)->at < in->steady;
 	for (; n; n--) {
@@ -194,41 +194,41 @@ static void load_runs(struct form_instance *in, const word *body, uint32_t n)
 	}
 }
 
-/* Add the instance of a form that is seen for the first time. */
-static struct form_instance *add_instance(struct tape *tape, uint32_t form)
+/* Add the instance of a shape that is seen for the first time. */
+static struct shape_instance *add_instance(struct player_code *code, uint32_t shape)
 {
-	if (form >= tape->ninstances) {
-		uint32_t n = form < 8 ? 16 : 2 * form;
-		struct form_instance **to =
-			realloc(tape->instances, n * sizeof(struct form_instance *));
+	if (shape >= code->ninstances) {
+		uint32_t n = shape < 8 ? 16 : 2 * shape;
+		struct shape_instance **to =
+			realloc(code->instances, n * sizeof(struct shape_instance *));
 
 		if (!to)
 			return NULL;
-		memset(to + tape->ninstances, 0, (n - tape->ninstances) * sizeof(*to));
-		tape->instances = to;
-		tape->ninstances = n;
+		memset(to + code->ninstances, 0, (n - code->ninstances) * sizeof(*to));
+		code->instances = to;
+		code->ninstances = n;
 	}
-	if (!tape->instances[form])
-		tape->instances[form] = calloc(1, sizeof(struct form_instance));
-	return tape->instances[form];
+	if (!code->instances[shape])
+		code->instances[shape] = calloc(1, sizeof(struct shape_instance));
+	return code->instances[shape];
 }
 
-int tape_next(struct tape *tape, struct ready_step **ret_ready)
+int player_code_next(struct player_code *code, struct ready_step **ret_ready)
 {
-	int more = tape->at == tape->end ? next_chunk(tape) : 1;
-	const struct op *op = (const struct op *)tape->at;
+	int more = code->at == code->end ? next_chunk(code) : 1;
+	const struct op *op = (const struct op *)code->at;
 	const word *body;
-	struct form_instance *in;
+	struct shape_instance *in;
 	int err = 0;
 
 	if (more <= 0)
 		return more;
-	tape->at += op->bytes;
-	__builtin_prefetch(tape->at + AHEAD); /* processors do not prefetch beyond a page */
-	in = op->whole ? add_instance(tape, op->form) : tape->instances[op->form];
+	code->at += op->bytes;
+	__builtin_prefetch(code->at + AHEAD); /* processors do not prefetch beyond a page */
+	in = op->whole ? add_instance(code, op->shape) : code->instances[op->shape];
 	body = (const word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
 	if (op->whole)
-		err = in ? load_whole_form(tape, in, body) : -ENOMEM;
+		err = in ? load_whole_shape(code, in, body) : -ENOMEM;
 	else
 		load_runs(in, body, op->nruns);
 	if (!err)
@@ -245,16 +245,16 @@ int tape_next(struct tape *tape, struct ready_step **ret_ready)
 	return 1;
 }
 
-void tape_fini_read(struct tape *tape)
+void player_code_fini_read(struct player_code *code)
 {
-	while (tape->first) {
-		struct chunk *chunk = tape->first;
+	while (code->first) {
+		struct chunk *chunk = code->first;
 
-		tape->first = chunk->next;
+		code->first = chunk->next;
 		free_chunk(chunk);
 	}
-	for (uint32_t i = 0; i < tape->ninstances; i++) {
-		struct form_instance *in = tape->instances[i];
+	for (uint32_t i = 0; i < code->ninstances; i++) {
+		struct shape_instance *in = code->instances[i];
 
 		if (!in)
 			continue;
@@ -263,6 +263,6 @@ void tape_fini_read(struct tape *tape)
 		free(in->words);
 		free(in);
 	}
-	free(tape->instances);
-	free(tape->buffer);
+	free(code->instances);
+	free(code->buffer);
 }

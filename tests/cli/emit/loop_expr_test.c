@@ -1,7 +1,7 @@
 /*
  * The value of a number in each turn
  */
-#include "cli/emit/turns.h"
+#include "cli/emit/loop_expr.h"
 
 #include <stdlib.h>
 
@@ -43,16 +43,16 @@ static void fit_values(void **state)
 	struct nest nest = { .loops = { &loop }, .depth = 1 };
 	struct numbers values = make_numbers(row->values, row->n);
 	struct text text = { 0 };
-	struct turns turns;
+	struct loop_expr turns;
 	int64_t *table;
 
-	assert_int_equal(turns_fit(&nest, &values, row->n, &turns, &table), 0);
-	assert_int_equal(turns.how, row->steps ? TURNS_LINEAR : TURNS_TABLE);
-	assert_int_equal(turns_are_linear(&nest, &values, row->n), row->steps != NULL);
+	assert_int_equal(loop_expr_fit(&nest, &values, row->n, &turns, &table), 0);
+	assert_int_equal(turns.how, row->steps ? LOOP_EXPR_LINEAR : LOOP_EXPR_TABLE);
+	assert_int_equal(loop_expr_is_linear(&nest, &values, row->n), row->steps != NULL);
 	if (row->steps) {
 		assert_null(table);
 		assert_int_equal(turns.base, row->values[0]);
-		turns_add_steps(&turns, &nest, &text, false);
+		loop_expr_add_steps(&turns, &nest, &text, false);
 		assert_string_equal(text.at ? text.at : "", row->steps);
 	} else {
 		assert_int_equal(turns.period, row->period);
@@ -71,12 +71,12 @@ TEST(two_loops_give_two_steps)
 	struct nest nest = { .loops = { &outer, &inner }, .depth = 2 };
 	struct numbers values = make_numbers((const int64_t[]){ 10, 11, 12, 110, 111 }, 5);
 	struct text text = { 0 };
-	struct turns turns;
+	struct loop_expr turns;
 	int64_t *table;
 
-	assert_int_equal(turns_fit(&nest, &values, 5, &turns, &table), 0);
-	assert_int_equal(turns.how, TURNS_LINEAR);
-	turns_add_steps(&turns, &nest, &text, true);
+	assert_int_equal(loop_expr_fit(&nest, &values, 5, &turns, &table), 0);
+	assert_int_equal(turns.how, LOOP_EXPR_LINEAR);
+	loop_expr_add_steps(&turns, &nest, &text, true);
 	assert_string_equal(text.at, "100 * i + j");
 	numbers_fini(&values);
 	text_fini(&text);

@@ -1,11 +1,11 @@
 /*
- * The words of a step: writing them, and finding those that differ from the form's last step
+ * The words of a step: writing them, and finding those that differ from the shape's last step
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/schedule/tape_priv.h"
+#include "replay/schedule/bytecode_priv.h"
 
 enum {
 	CALL_WORDS = WORDS(sizeof(struct call)),
@@ -20,20 +20,20 @@ enum {
 #define WORD_OF(type, member) (offsetof(struct type, member) / sizeof(word))
 
 /* Make space for @n words of a step, and for their runs. */
-static int reserve_words(struct tapes *tapes, size_t n)
+static int reserve_words(struct bytecode *bytecode, size_t n)
 {
 	word *words, *runs;
 
-	n += WORDS(sizeof(struct form_kind));
-	if (n <= tapes->words_size)
+	n += WORDS(sizeof(struct shape_kind));
+	if (n <= bytecode->words_size)
 		return 0;
-	words = realloc(tapes->words, n * sizeof(*words));
-	tapes->words = words ? words : tapes->words;
-	runs = realloc(tapes->runs, 2 * n * sizeof(*runs));
-	tapes->runs = runs ? runs : tapes->runs;
+	words = realloc(bytecode->words, n * sizeof(*words));
+	bytecode->words = words ? words : bytecode->words;
+	runs = realloc(bytecode->runs, 2 * n * sizeof(*runs));
+	bytecode->runs = runs ? runs : bytecode->runs;
 	if (!words || !runs)
 		return -ENOMEM;
-	tapes->words_size = n;
+	bytecode->words_size = n;
 	return 0;
 }
 
@@ -110,24 +110,25 @@ static word *write_text(word *to, word *length, const struct args *args)
 	return to + n;
 }
 
-static int write_call(struct tapes *tapes, const struct call *call, struct form_kind *kind)
+static int write_call(struct bytecode *bytecode, const struct call *call, struct shape_kind *kind)
 {
 	struct call *to;
 	word *length, *text;
 
-	if (reserve_words(tapes, CALL_WORDS + 2 + text_words(call->args) + text_words(call->out)))
+	if (reserve_words(bytecode,
+			  CALL_WORDS + 2 + text_words(call->args) + text_words(call->out)))
 		return -ENOMEM;
-	to = (struct call *)tapes->words;
+	to = (struct call *)bytecode->words;
 	*to = *call;
 	to->args = to->out = NULL;
-	length = tapes->words + CALL_WORDS;
+	length = bytecode->words + CALL_WORDS;
 	text = write_text(length + 2, length, call->args);
 	text = write_text(text, length + 1, call->out);
-	kind->nwords = (uint32_t)(text - tapes->words);
+	kind->nwords = (uint32_t)(text - bytecode->words);
 	return 0;
 }
 
-static void describe_post(const struct post *post, struct form_kind *kind)
+static void describe_post(const struct post *post, struct shape_kind *kind)
 {
 	kind->verb = post->verb;
 	kind->object = post->object;
@@ -137,7 +138,7 @@ static void describe_post(const struct post *post, struct form_kind *kind)
 	kind->nwords = POST_WORDS + post->nwr * WR_WORDS + kind->nsge * SGE_WORDS;
 }
 
-static void describe_poll(const struct poll *poll, struct form_kind *kind)
+static void describe_poll(const struct poll *poll, struct shape_kind *kind)
 {
 	kind->verb = poll->verb;
 	kind->object = poll->object;
@@ -145,13 +146,13 @@ static void describe_poll(const struct poll *poll, struct form_kind *kind)
 	kind->nwords = POLL_WORDS + poll->nwc * (WC_WORDS + 1u);
 }
 
-void tape_describe(const struct trace_event *event, struct form_kind *kind)
+void bytecode_describe(const struct trace_event *event, struct shape_kind *kind)
 {
-	*kind = (struct form_kind){ .kind = event->kind,
-				    .thread = event->id.thread,
-				    .process = event->process,
-				    .inner = event->inner,
-				    .carried = event->carried };
+	*kind = (struct shape_kind){ .kind = event->kind,
+				     .thread = event->id.thread,
+				     .process = event->process,
+				     .inner = event->inner,
+				     .carried = event->carried };
 	if (event->kind == TRACE_POST) {
 		describe_post(event->post, kind);
 	} else if (event->kind == TRACE_POLL) {
@@ -164,20 +165,21 @@ void tape_describe(const struct trace_event *event, struct form_kind *kind)
 	}
 }
 
-int tape_write_words(struct tapes *tapes, const struct trace_event *event, struct form_kind *kind)
+int bytecode_write_words(struct bytecode *bytecode, const struct trace_event *event,
+			 struct shape_kind *kind)
 {
 	if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
-		return write_call(tapes, event->call, kind);
-	if (reserve_words(tapes, kind->nwords))
+		return write_call(bytecode, event->call, kind);
+	if (reserve_words(bytecode, kind->nwords))
 		return -ENOMEM;
 	if (event->kind == TRACE_POST)
-		write_post(tapes->words, event->post);
+		write_post(bytecode->words, event->post);
 	else if (event->kind == TRACE_POLL)
-		write_poll(tapes->words, event);
+		write_poll(bytecode->words, event);
 	else if (event->kind == TRACE_NOTIFY)
-		memcpy(tapes->words, event->notify, sizeof(*event->notify));
+		memcpy(bytecode->words, event->notify, sizeof(*event->notify));
 	else
-		tapes->words[0] = (uintptr_t)event->call;
+		bytecode->words[0] = (uintptr_t)event->call;
 	return 0;
 }
 
@@ -188,8 +190,8 @@ static bool are_four_same(const word *a, const word *b)
 
 /* The runs of a step, as they are found. */
 struct runs {
-	word *before; /* all words of the form's last step, which are updated */
-	word *to;     /* the next run: tape_most_runs() words at most */
+	word *before; /* all words of the shape's last step, which are updated */
+	word *to;     /* the next run: bytecode_most_runs() words at most */
 	uint16_t count;
 };
 
@@ -267,7 +269,8 @@ static void compare_poll(struct runs *runs, const struct trace_event *event)
 		compare_word(runs, requests + i, request_of(event, &poll->wc[i]));
 }
 
-size_t tape_find_runs(word *to, word *before, const struct trace_event *event, uint16_t *ret_nruns)
+size_t bytecode_find_runs(word *to, word *before, const struct trace_event *event,
+			  uint16_t *ret_nruns)
 {
 	struct runs runs = { before, to, 0 };
 

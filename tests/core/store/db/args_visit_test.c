@@ -1,5 +1,5 @@
 #include "core/store/db/args.h"
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 #include "tests/test.h"
 
 static char seen[512];
@@ -28,8 +28,8 @@ static int walk_args(enum verb verb, const char *json, const char *other, const 
 	int err;
 
 	*seen = 0;
-	err = args_walk(&verb_infos[verb].args, args_root(a), args_root(b), "", note_value,
-			(void *)(uintptr_t)until);
+	err = args_visit_values(&verb_infos[verb].args, args_root(a), args_root(b), "", note_value,
+				(void *)(uintptr_t)until);
 	args_unref(a);
 	args_unref(b);
 	return err;

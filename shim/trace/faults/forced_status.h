@@ -14,27 +14,27 @@
 #include "core/faults/rule.h"
 
 /* A key that no memory region has. */
-#define DOOMED_KEY 0xfffffffeu
+#define UNKNOWN_KEY 0xfffffffeu
 
 /*
- * The caller is about to post request @wr_id to @queue (a QP, SRQ or WQ) with DOOMED_KEY. Its
+ * The caller is about to post request @wr_id to @queue (a QP, SRQ or WQ) with UNKNOWN_KEY. Its
  * completion, of queue pair @qpn (0: any), must get the status of @fault. 0 or -ENOMEM.
  */
-int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault);
+int forced_status_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault);
 
 /* The request was not posted: forget it. */
-void doomed_take_back(const void *queue, uint64_t wr_id);
+void forced_status_take_back(const void *queue, uint64_t wr_id);
 
 /* Forget the requests of a queue that is reset or destroyed. */
-void doomed_forget(const void *queue);
+void forced_status_forget(const void *queue);
 
-/* Are there any such requests? Check it before doomed_set_status(). */
-bool doomed_has_any(void);
+/* Are there any such requests? Check it before forced_status_apply(). */
+bool forced_status_has_any(void);
 
 /*
  * A completion of @qpn (0: not known) with an error was polled. True if it belongs to such a
  * request, which is then forgotten; *@status and *@vendor_err are the values that the program must
  * get.
  */
-bool doomed_set_status(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
-		       uint32_t *vendor_err);
+bool forced_status_apply(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
+			 uint32_t *vendor_err);

@@ -1,30 +1,30 @@
 /* The value of a number in each iteration of its statement */
-#include "cli/emit/turns.h"
+#include "cli/emit/loop_expr.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *turns_variable(size_t depth)
+const char *loop_expr_variable(size_t depth)
 {
-	static const char *const names[TURNS_DEEP] = { "i", "j", "k", "l", "m", "o" };
+	static const char *const names[LOOP_EXPR_DEEP] = { "i", "j", "k", "l", "m", "o" };
 
-	return names[depth < TURNS_DEEP ? depth : TURNS_DEEP - 1];
+	return names[depth < LOOP_EXPR_DEEP ? depth : LOOP_EXPR_DEEP - 1];
 }
 
 /* The loop variables, one iteration after the other, and the values of these iterations. */
-struct turns_search {
+struct loop_expr_search {
 	const struct nest *nest;
 	const struct numbers *values;
-	struct numbers_at value, rounds[TURNS_DEEP];
-	size_t left; /* turns */
-	uint64_t variables[TURNS_DEEP];
-	bool known[TURNS_DEEP]; /* the steps */
-	struct turns *turns;
+	struct numbers_at value, rounds[LOOP_EXPR_DEEP];
+	size_t left; /* expr */
+	uint64_t variables[LOOP_EXPR_DEEP];
+	bool known[LOOP_EXPR_DEEP]; /* the steps */
+	struct loop_expr *expr;
 };
 
 /* The index of the variable that is 1, if all others are 0; else the depth. */
-static size_t find_first(const struct turns_search *fit)
+static size_t find_first(const struct loop_expr_search *fit)
 {
 	size_t alone = fit->nest->depth;
 
@@ -43,24 +43,24 @@ static size_t find_first(const struct turns_search *fit)
  * the base in the iteration where only that variable is 1, which comes before all others where it
  * is 1; 0 if there is none.
  */
-static bool fits_turn(struct turns_search *fit)
+static bool fits_iteration(struct loop_expr_search *fit)
 {
-	struct turns *turns = fit->turns;
-	uint64_t sum = (uint64_t)turns->base;
+	struct loop_expr *expr = fit->expr;
+	uint64_t sum = (uint64_t)expr->base;
 	size_t first = find_first(fit);
 	int64_t value = 0;
 
 	numbers_next(fit->values, &fit->value, &value);
 	if (first < fit->nest->depth && !fit->known[first]) {
-		turns->step[first] = (int64_t)((uint64_t)value - sum);
+		expr->step[first] = (int64_t)((uint64_t)value - sum);
 		fit->known[first] = true;
 	}
 	for (size_t d = 0; d < fit->nest->depth; d++)
-		sum += (uint64_t)turns->step[d] * fit->variables[d];
+		sum += (uint64_t)expr->step[d] * fit->variables[d];
 	return sum == (uint64_t)value;
 }
 
-static bool fit_loop(struct turns_search *fit, size_t depth)
+static bool fit_loop(struct loop_expr_search *fit, size_t depth)
 {
 	int64_t rounds = 0;
 
@@ -68,7 +68,7 @@ static bool fit_loop(struct turns_search *fit, size_t depth)
 		return true;
 	if (depth == fit->nest->depth) {
 		fit->left--;
-		return fits_turn(fit);
+		return fits_iteration(fit);
 	}
 	numbers_next(&fit->nest->loops[depth]->rounds, &fit->rounds[depth], &rounds);
 	for (int64_t i = 0; i < rounds; i++) {
@@ -80,23 +80,24 @@ static bool fit_loop(struct turns_search *fit, size_t depth)
 }
 
 static bool find_steps(const struct nest *nest, const struct numbers *values, size_t n,
-		       struct turns *turns)
+		       struct loop_expr *expr)
 {
 	const struct run *run = &values->last;
 
-	*turns = (struct turns){ .how = TURNS_LINEAR, .base = numbers_first(values) };
+	*expr = (struct loop_expr){ .how = LOOP_EXPR_LINEAR, .base = numbers_first(values) };
 	if (numbers_is_run(values) && (!run->step || nest->depth == 1)) {
-		turns->step[0] = run->step;
+		expr->step[0] = run->step;
 		return true;
 	}
 	return fit_loop(
-		&(struct turns_search){ .nest = nest, .values = values, .left = n, .turns = turns },
+		&(struct loop_expr_search){
+			.nest = nest, .values = values, .left = n, .expr = expr },
 		0);
 }
 
-bool turns_are_linear(const struct nest *nest, const struct numbers *values, size_t n)
+bool loop_expr_is_linear(const struct nest *nest, const struct numbers *values, size_t n)
 {
-	return find_steps(nest, values, n, &(struct turns){ 0 });
+	return find_steps(nest, values, n, &(struct loop_expr){ 0 });
 }
 
 static size_t find_period(const int64_t *values, size_t n)
@@ -117,30 +118,30 @@ static size_t find_period(const int64_t *values, size_t n)
 	return n;
 }
 
-int turns_fit(const struct nest *nest, const struct numbers *values, size_t n,
-	      struct turns *ret_turns, int64_t **ret_table)
+int loop_expr_fit(const struct nest *nest, const struct numbers *values, size_t n,
+		  struct loop_expr *ret_expr, int64_t **ret_table)
 {
 	struct numbers_at at = { 0 };
 	int64_t *table = NULL;
 
-	if (!find_steps(nest, values, n, ret_turns)) {
+	if (!find_steps(nest, values, n, ret_expr)) {
 		table = calloc(n, sizeof(*table));
 		if (!table)
 			return -ENOMEM;
 		for (size_t i = 0; i < n; i++)
 			numbers_next(values, &at, &table[i]);
-		ret_turns->how = TURNS_TABLE;
-		ret_turns->period = find_period(table, n);
+		ret_expr->how = LOOP_EXPR_TABLE;
+		ret_expr->period = find_period(table, n);
 	}
 	*ret_table = table;
 	return 0;
 }
 
-void turns_add_steps(const struct turns *turns, const struct nest *nest, struct text *text,
-		     bool first)
+void loop_expr_add_steps(const struct loop_expr *expr, const struct nest *nest, struct text *text,
+			 bool first)
 {
 	for (size_t d = 0; d < nest->depth; d++) {
-		int64_t step = turns->step[d];
+		int64_t step = expr->step[d];
 
 		if (!step)
 			continue;
@@ -151,6 +152,6 @@ void turns_add_steps(const struct turns *turns, const struct nest *nest, struct 
 		first = false;
 		if (step != 1 && step != -1)
 			text_addf(text, "%" PRIu64 " * ", (uint64_t)(step < 0 ? -step : step));
-		text_addf(text, "%s", turns_variable(d));
+		text_addf(text, "%s", loop_expr_variable(d));
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * Requests that a fault makes fail
  */
-#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/forced_status.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -10,69 +10,70 @@
 #include "shim/trace/base/permit.h"
 #include "shim/trace/ring/recording.h"
 
-struct doomed_request {
+struct forced_status {
 	const void *queue; /* NULL: free */
 	uint32_t qpn;
 	uint64_t wr_id;
 	struct fault fault;
 };
 
-enum { DOOMED_MAX = 4096 };
+enum { FORCED_STATUS_MAX = 4096 };
 
-static struct doomed_request *all; /* DOOMED_MAX entries, allocated when the first one is added */
+static struct forced_status
+	*all; /* FORCED_STATUS_MAX entries, allocated when the first one is added */
 static atomic_uint ndoomed;
 
-static struct doomed_request *find_free_entry(void)
+static struct forced_status *find_free_entry(void)
 {
 	if (!all)
-		all = permit_alloc(DOOMED_MAX, sizeof(*all));
-	for (size_t i = 0; all && i < DOOMED_MAX; i++)
+		all = permit_alloc(FORCED_STATUS_MAX, sizeof(*all));
+	for (size_t i = 0; all && i < FORCED_STATUS_MAX; i++)
 		if (!all[i].queue)
 			return &all[i];
 	return NULL;
 }
 
-int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault)
+int forced_status_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault)
 {
-	struct doomed_request *doomed;
+	struct forced_status *doomed;
 
 	recording_lock();
 	doomed = find_free_entry();
 	if (doomed) {
-		*doomed = (struct doomed_request){ queue, qpn, wr_id, *fault };
+		*doomed = (struct forced_status){ queue, qpn, wr_id, *fault };
 		atomic_fetch_add(&ndoomed, 1);
 	}
 	recording_unlock();
 	return doomed ? 0 : -ENOMEM;
 }
 
-static void free_doomed(struct doomed_request *doomed)
+static void free_forced(struct forced_status *doomed)
 {
 	doomed->queue = NULL;
 	atomic_fetch_sub(&ndoomed, 1);
 }
 
-void doomed_take_back(const void *queue, uint64_t wr_id)
+void forced_status_take_back(const void *queue, uint64_t wr_id)
 {
 	recording_lock();
-	for (size_t i = 0; doomed_has_any() && i < DOOMED_MAX; i++)
+	for (size_t i = 0; forced_status_has_any() && i < FORCED_STATUS_MAX; i++)
 		if (all[i].queue == queue && all[i].wr_id == wr_id) {
-			free_doomed(&all[i]);
+			free_forced(&all[i]);
 			break;
 		}
 	recording_unlock();
 }
 
-void doomed_forget(const void *queue)
+void forced_status_forget(const void *queue)
 {
 	recording_lock();
-	for (size_t i = 0; doomed_has_any() && i < DOOMED_MAX; i++)
+	for (size_t i = 0; forced_status_has_any() && i < FORCED_STATUS_MAX; i++)
 		if (all[i].queue == queue)
-			free_doomed(&all[i]);
+			free_forced(&all[i]);
 	recording_unlock();
 }
 
-bool doomed_has_any(void)
+bool forced_status_has_any(void)
 {
 	return atomic_load_explicit(&ndoomed, memory_order_relaxed);
 }
@@ -83,23 +84,23 @@ static bool is_of_device(enum ibv_wc_status status)
 	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
 }
 
-bool doomed_set_status(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
-		       uint32_t *vendor_err)
+bool forced_status_apply(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
+			 uint32_t *vendor_err)
 {
 	bool found = false;
 
 	if (!is_of_device(*status))
 		return false;
 	recording_lock();
-	for (size_t i = 0; doomed_has_any() && i < DOOMED_MAX && !found; i++) {
-		struct doomed_request *doomed = &all[i];
+	for (size_t i = 0; forced_status_has_any() && i < FORCED_STATUS_MAX && !found; i++) {
+		struct forced_status *doomed = &all[i];
 
 		if (!doomed->queue || doomed->wr_id != wr_id ||
 		    (doomed->qpn && qpn && doomed->qpn != qpn))
 			continue;
 		*status = (enum ibv_wc_status)doomed->fault.value;
 		*vendor_err = doomed->fault.vendor_err;
-		free_doomed(doomed);
+		free_forced(doomed);
 		found = true;
 	}
 	recording_unlock();

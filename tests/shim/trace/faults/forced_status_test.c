@@ -1,5 +1,5 @@
 /* Requests that were made to fail, from their post to their completion. */
-#include "shim/trace/faults/doomed.h"
+#include "shim/trace/faults/forced_status.h"
 
 #include "tests/test.h"
 
@@ -9,14 +9,14 @@ static void add_doomed(const void *of, uint32_t qpn, uint64_t wr_id)
 {
 	const struct fault fault = { .value = IBV_WC_RETRY_EXC_ERR, .vendor_err = 0x81 };
 
-	assert_int_equal(doomed_add(of, qpn, wr_id, &fault), 0);
+	assert_int_equal(forced_status_add(of, qpn, wr_id, &fault), 0);
 }
 
 static bool settle_one(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status status)
 {
 	uint32_t vendor_err = 0;
 	enum ibv_wc_status had = status;
-	bool settled = doomed_set_status(qpn, wr_id, &status, &vendor_err);
+	bool settled = forced_status_apply(qpn, wr_id, &status, &vendor_err);
 
 	assert_int_equal(status, settled ? IBV_WC_RETRY_EXC_ERR : had);
 	assert_int_equal(vendor_err, settled ? 0x81 : 0);
@@ -26,9 +26,9 @@ static bool settle_one(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status status)
 TEST(own_failure_gets_the_status_once)
 {
 	add_doomed(&queue, 17, 5);
-	assert_true(doomed_has_any());
+	assert_true(forced_status_has_any());
 	assert_true(settle_one(17, 5, IBV_WC_LOC_PROT_ERR));
-	assert_false(doomed_has_any());
+	assert_false(forced_status_has_any());
 	assert_false(settle_one(17, 5, IBV_WC_LOC_PROT_ERR));
 }
 
@@ -37,7 +37,7 @@ TEST(other_requests_keep_theirs)
 	add_doomed(&queue, 17, 5);
 	assert_false(settle_one(17, 6, IBV_WC_LOC_PROT_ERR));
 	assert_false(settle_one(18, 5, IBV_WC_LOC_PROT_ERR));
-	doomed_forget(&queue);
+	forced_status_forget(&queue);
 }
 
 TEST(flushed_request_stays_flushed)
@@ -45,8 +45,8 @@ TEST(flushed_request_stays_flushed)
 	add_doomed(&queue, 17, 5);
 	assert_false(settle_one(17, 5, IBV_WC_WR_FLUSH_ERR));
 	assert_false(settle_one(17, 5, IBV_WC_SUCCESS));
-	doomed_forget(&queue);
-	assert_false(doomed_has_any());
+	forced_status_forget(&queue);
+	assert_false(forced_status_has_any());
 }
 
 TEST(completion_without_a_number_is_known_by_its_wr_id)
@@ -65,8 +65,8 @@ TEST(refused_post_is_taken_back)
 {
 	add_doomed(&queue, 17, 5);
 	add_doomed(&other_queue, 18, 5);
-	doomed_take_back(&queue, 5);
+	forced_status_take_back(&queue, 5);
 	assert_false(settle_one(17, 5, IBV_WC_LOC_PROT_ERR));
 	assert_true(settle_one(18, 5, IBV_WC_LOC_PROT_ERR));
-	assert_false(doomed_has_any());
+	assert_false(forced_status_has_any());
 }

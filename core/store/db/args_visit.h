@@ -53,21 +53,23 @@ int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
 /*
  * Called for each value: @path is its path in the trace, such as "attr.ah_attr.dlid" or
  * "entries[2].gid.raw". An array of scalars is one value. @other: the value in the second
- * structure, or NULL. Returns 0, or a result that args_walk() returns at once.
+ * structure, or NULL. Returns 0, or a result that args_visit_values() returns at once.
  */
-typedef int args_walker(void *arg, const struct field_info *field, const char *path,
-			const struct json_node *value, const struct json_node *other);
+typedef int args_value_visitor(void *arg, const struct field_info *field, const char *path,
+			       const struct json_node *value, const struct json_node *other);
 
 /*
  * Visit @json, a structure of type @info; and next to it @other, if that is not NULL. @prefix is
  * put before each path.
  */
-int args_walk(const struct struct_info *info, const struct json_node *json,
-	      const struct json_node *other, const char *prefix, args_walker *visit, void *arg);
+int args_visit_values(const struct struct_info *info, const struct json_node *json,
+		      const struct json_node *other, const char *prefix, args_value_visitor *visit,
+		      void *arg);
 
-/* Visit one @field with its @value, as args_walk() does. */
-int args_walk_field(const struct field_info *field, const struct json_node *value,
-		    const struct json_node *other, const char *path, args_walker *visit, void *arg);
+/* Visit one @field with its @value, as args_visit_values() does. */
+int args_visit_field(const struct field_info *field, const struct json_node *value,
+		     const struct json_node *other, const char *path, args_value_visitor *visit,
+		     void *arg);
 
 /*
  * The member of @structure whose name is the last part of @arg, whatever argument @structure

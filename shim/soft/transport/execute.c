@@ -9,7 +9,7 @@
  *	RDMA: check the remote key, move the bytes
  *	unlock; the caller writes the sender's completion (sq.c)
  */
-#include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/execute.h"
 
 #include <errno.h>
 
@@ -50,7 +50,7 @@ static struct message message_of(struct soft_qp *qp, const struct soft_wr *wr,
 			    : wr->opcode == IBV_WR_SEND_WITH_INV ? IBV_WC_WITH_INV
 								 : 0,
 		.solicited = wr->flags & IBV_SEND_SOLICITED,
-		.doomed = qp->sq.doom,
+		.has_forced_status = qp->sq.forced_status,
 	};
 }
 
@@ -82,11 +82,11 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *w
 				    wr->remote_addr, wr->rkey, wr->length, &to))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (has_imm(wr) && !deliver_ready(r))
-		return CARRY_RNR;
-	if (unlikely(qp->sq.doom))
-		return CARRY_DOOMED;
+		return EXECUTE_RNR;
+	if (unlikely(qp->sq.forced_status))
+		return EXECUTE_FORCED;
 	if (travel_overtaken(r, &to))
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	err = copy_put(r->peer, from, &to);
 	if (err == -EFAULT)
 		return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
@@ -111,9 +111,9 @@ static int check_response(const struct soft_qp *qp, struct soft_remote *r, struc
 	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, access, wr->remote_addr,
 				    wr->rkey, length, from))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	if (unlikely(qp->sq.doom))
-		return CARRY_DOOMED;
-	return travel_overtaken(r, from) ? CARRY_LATER : IBV_WC_SUCCESS;
+	if (unlikely(qp->sq.forced_status))
+		return EXECUTE_FORCED;
+	return travel_overtaken(r, from) ? EXECUTE_LATER : IBV_WC_SUCCESS;
 }
 
 static int read_from(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
@@ -192,7 +192,7 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 	if (err)
 		return err;
 	if (lock_take_live(&r->peer->seg->atomics) == LOCK_STUCK)
-		return CARRY_LATER;
+		return EXECUTE_LATER;
 	err = copy_put(r->peer, from, &to);
 	lock_drop(&r->peer->seg->atomics);
 	if (err == -EFAULT)
@@ -219,8 +219,8 @@ static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struc
 	}
 	if (!key_check(seg, r->pd, r->shm->qpn, access, addr, length, wr->rkey, true))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	if (unlikely(qp->sq.doom))
-		return CARRY_DOOMED;
+	if (unlikely(qp->sq.forced_status))
+		return EXECUTE_FORCED;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return IBV_WC_SUCCESS;
 }
@@ -234,8 +234,8 @@ static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
 	return status;
 }
 
-static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
-			struct copy_list *local)
+static int execute_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+			  struct copy_list *local)
 {
 	int status;
 
@@ -243,7 +243,7 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 		return deliver_fail_responder(
 			r, status == IBV_WC_REM_OP_ERR ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
 			status);
-	if (likely(!qp->sq.doom))
+	if (likely(!qp->sq.forced_status))
 		deliver_establish(r);
 	if (is_send(wr))
 		return send_to(qp, r, wr, local);
@@ -295,13 +295,13 @@ static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, str
 		list->count = 1;
 		list->nulls = 0;
 	} else if (!copy_list_check(segment_own, qp->shm->pd,
-				    carry_reads_back(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
+				    execute_reads_back(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
 				    wr->sge, wr->num_sge, wr->length, list))
 		return IBV_WC_LOC_PROT_ERR;
 	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS : check_request(qp, wr);
 }
 
-int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
+int execute_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	return check_local(qp, wr, list);
 }
@@ -312,37 +312,37 @@ int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *
  */
 static int hide_failure(int status)
 {
-	return status == CARRY_LATER || status == CARRY_RNR ? status : IBV_WC_SUCCESS;
+	return status == EXECUTE_LATER || status == EXECUTE_RNR ? status : IBV_WC_SUCCESS;
 }
 
-static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *local)
+static inline int execute_connected(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *local)
 {
 	struct soft_remote *r;
 	int status;
 
 	r = remote_find(qp, wr);
 	if (!r)
-		return CARRY_NO_PEER;
+		return EXECUTE_NO_PEER;
 	if (likely(remote_lock(qp, r))) {
-		status = carry_locked(qp, r, wr, local);
+		status = execute_locked(qp, r, wr, local);
 		remote_unlock(r);
 	} else
-		status = r->stuck ? CARRY_LATER : CARRY_NO_PEER;
-	if (unlikely(status == CARRY_NO_PEER))
+		status = r->stuck ? EXECUTE_LATER : EXECUTE_NO_PEER;
+	if (unlikely(status == EXECUTE_NO_PEER))
 		remote_drop(qp);
-	else if (unlikely(status == CARRY_RNR) && qp->shm->type == IBV_QPT_UC && !remote_lags(r))
+	else if (unlikely(status == EXECUTE_RNR) && qp->shm->type == IBV_QPT_UC && !remote_lags(r))
 		status = IBV_WC_SUCCESS;
 	return status;
 }
 
 static int change_window(struct soft_qp *qp, struct soft_wr *wr)
 {
-	int status = window_carry(qp, wr);
+	int status = window_execute(qp, wr);
 
-	return status == IBV_WC_SUCCESS && qp->sq.doom ? CARRY_DOOMED : status;
+	return status == IBV_WC_SUCCESS && qp->sq.forced_status ? EXECUTE_FORCED : status;
 }
 
-int carry_request(struct soft_qp *qp, struct soft_wr *wr)
+int execute_request(struct soft_qp *qp, struct soft_wr *wr)
 {
 	struct copy_list local;
 	int status;
@@ -358,17 +358,17 @@ int carry_request(struct soft_qp *qp, struct soft_wr *wr)
 	case IBV_QPT_RAW_PACKET:
 		return raw_send(qp, wr, &local);
 	case IBV_QPT_UC: /* only the sender's own checks refuse */
-		if (unlikely(qp->sq.doom))
-			return CARRY_DOOMED;
+		if (unlikely(qp->sq.forced_status))
+			return EXECUTE_FORCED;
 		break;
 	default:
 		break;
 	}
-	status = carry_connected(qp, wr, &local);
+	status = execute_connected(qp, wr, &local);
 	return likely(qp->init.qp_type != IBV_QPT_UC) ? status : hide_failure(status);
 }
 
-void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)
+void execute_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)
 {
 	struct soft_remote *r = remote_find(qp, wr);
 

@@ -7,7 +7,7 @@
  * Not here: arguments in memory: reading them (core/wire/codec.c), building them
  * (core/store/read/build.c).
  */
-#include "core/store/db/args_walk.h"
+#include "core/store/db/args_visit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,10 +134,10 @@ int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
 	return visit_place(&t, &place);
 }
 
-/* The visitor of args_walk(), which passes on only values and their paths. */
-struct path_walk {
+/* The visitor of args_visit_values(), which passes on only values and their paths. */
+struct path_visit {
 	const char *prefix;
-	args_walker *visit;
+	args_value_visitor *visit;
 	void *arg;
 };
 
@@ -156,61 +156,63 @@ static size_t put_text(char path[PATH], size_t n, const char *text)
  * Add the path of @place to @path; returns its length. It does not use snprintf(), which is slow: a
  * replay needs the path of each result of a verb.
  */
-static size_t put_path(const struct path_walk *walk, const struct args_place *place,
+static size_t put_path(const struct path_visit *paths, const struct args_place *place,
 		       char path[PATH])
 {
 	size_t n;
 
 	if (!place->in)
-		return put_text(path, 0, walk->prefix);
-	n = put_path(walk, place->in, path);
+		return put_text(path, 0, paths->prefix);
+	n = put_path(paths, place->in, path);
 	if (place->name)
 		return put_text(path, n ? put_text(path, n, ".") : 0, place->name);
 	n += (size_t)snprintf(path + n, PATH - n, "[%zu]", place->index);
 	return n < PATH ? n : PATH - 1;
 }
 
-static int walk_leaf(const struct path_walk *walk, const struct args_place *place)
+static int visit_leaf(const struct path_visit *paths, const struct args_place *place)
 {
 	char path[PATH];
 
-	put_path(walk, place, path);
-	return walk->visit(walk->arg, place->field, path, place->value, place->other);
+	put_path(paths, place, path);
+	return paths->visit(paths->arg, place->field, path, place->value, place->other);
 }
 
-static int walk_value(void *arg, const struct args_place *place)
+static int visit_value(void *arg, const struct args_place *place)
 {
-	return place->field && !place->field->type ? walk_leaf(arg, place) : 0;
+	return place->field && !place->field->type ? visit_leaf(arg, place) : 0;
 }
 
 /* Visit a handle with its fields, and an array of scalars, as one value each. */
-static int walk_open(void *arg, const struct args_place *place)
+static int visit_opening(void *arg, const struct args_place *place)
 {
 	int err;
 
 	if (place->field->type)
 		return 0;
-	err = walk_leaf(arg, place);
+	err = visit_leaf(arg, place);
 	return err ? err : ARGS_SKIP;
 }
 
-static const struct args_visitor walker = { .value = walk_value, .open = walk_open };
+static const struct args_visitor value_visitor = { .value = visit_value, .open = visit_opening };
 
-int args_walk_field(const struct field_info *field, const struct json_node *value,
-		    const struct json_node *other, const char *path, args_walker *visit, void *arg)
+int args_visit_field(const struct field_info *field, const struct json_node *value,
+		     const struct json_node *other, const char *path, args_value_visitor *visit,
+		     void *arg)
 {
-	struct path_walk walk = { path, visit, arg };
-	const struct traversal t = { &walker, &walk };
+	struct path_visit paths = { path, visit, arg };
+	const struct traversal t = { &value_visitor, &paths };
 	struct args_place place = make_place(NULL, field, value, other);
 
 	return visit_place(&t, &place);
 }
 
-int args_walk(const struct struct_info *info, const struct json_node *json,
-	      const struct json_node *other, const char *prefix, args_walker *visit, void *arg)
+int args_visit_values(const struct struct_info *info, const struct json_node *json,
+		      const struct json_node *other, const char *prefix, args_value_visitor *visit,
+		      void *arg)
 {
-	struct path_walk walk = { prefix, visit, arg };
-	const struct traversal t = { &walker, &walk };
+	struct path_visit paths = { prefix, visit, arg };
+	const struct traversal t = { &value_visitor, &paths };
 	const struct args_place whole = { .type = info, .value = json, .other = other };
 
 	return json ? visit_members(&t, &whole) : 0;

@@ -1,26 +1,26 @@
 /*
- * Steps that are written to a tape are read back unchanged.
+ * Steps that are written to a code are read back unchanged.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#include "replay/schedule/tape.h"
+#include "replay/schedule/bytecode.h"
 #include "tests/test.h"
 
 enum { THREAD = 3, PLAYERS = 2 };
 
-static struct tapes *tapes;
+static struct bytecode *bytecode;
 
 static int begin_tapes(void **state)
 {
 	(void)state;
-	return tapes_new(PLAYERS, 1 << 20, &tapes);
+	return bytecode_new(PLAYERS, 1 << 20, &bytecode);
 }
 
 static int end_tapes(void **state)
 {
 	(void)state;
-	tapes_free(tapes);
+	bytecode_free(bytecode);
 	return 0;
 }
 
@@ -34,7 +34,7 @@ static void put_event(const struct trace_event *event, uint64_t seq)
 				   .nwaits = 1,
 				   .waits = { { 2, seq / 2 } } };
 
-	assert_int_equal(tapes_put(tapes, &step), 0);
+	assert_int_equal(bytecode_put_step(bytecode, &step), 0);
 }
 
 static struct trace_event event_of(enum trace_event_kind kind, uint64_t n)
@@ -48,7 +48,7 @@ static struct ready_step *next_step(uint64_t n)
 {
 	struct ready_step *ready = NULL;
 
-	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 1);
+	assert_int_equal(player_code_next(bytecode_of_player(bytecode, 1), &ready), 1);
 	assert_int_equal(ready->event.id.thread, THREAD);
 	assert_int_equal(ready->event.id.n, n);
 	assert_int_equal(ready->event.process, 2);
@@ -63,8 +63,8 @@ static void assert_end(void)
 {
 	struct ready_step *ready;
 
-	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 0);
-	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 0);
+	assert_int_equal(player_code_next(bytecode_of_player(bytecode, 1), &ready), 0);
+	assert_int_equal(player_code_next(bytecode_of_player(bytecode, 1), &ready), 0);
 }
 
 /* Two requests, of one and of two SGEs; the first one's address is @addr. */
@@ -105,7 +105,7 @@ TEST(a_post_comes_as_it_was)
 	put_post(10, 0x1000);
 	put_post(20, 0x1000);
 	put_post(30, 0x1008);
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	ready = next_step(10);
 	assert_post(ready, 0x1000);
 	assert_true(ready->changed);
@@ -165,7 +165,7 @@ TEST(the_posts_of_completions_come_as_they_were)
 	put_poll(20, (struct event_id){ THREAD, 14 }, 4);
 	put_poll(30, (struct event_id){ THREAD, 14 }, 0);
 	put_poll(40, (struct event_id){ THREAD + 1, 14 }, 0);
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	ready = next_step(10);
 	assert_poll(ready, 4, 3);
 	assert_true(ready->changed);
@@ -202,7 +202,7 @@ static void put_one_request(uint64_t n, const struct wr *wr)
 	put_event(&event, n);
 }
 
-/* Each byte of a completion differs from the last one, except those that the tape does not have. */
+/* Each byte of a completion differs from the last one, except those that the code does not have. */
 TEST(each_member_of_a_completion_comes_as_it_was)
 {
 	enum { END = offsetof(struct wc, request.n) };
@@ -214,7 +214,7 @@ TEST(each_member_of_a_completion_comes_as_it_was)
 	}
 	wc.request_index = 3;
 	put_one_completion(END + 1, &wc);
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	memset(&wc, 0, sizeof(wc));
 	wc.request = (struct event_id){ THREAD, 1 };
 	for (uint64_t i = 0; i < END; i++) {
@@ -241,7 +241,7 @@ TEST(each_member_of_a_request_comes_as_it_was)
 		((char *)&sge)[i] ^= 0x40;
 		put_one_request(++n, &wr);
 	}
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	memset(&wr, 0, END);
 	wr.nsge = 1;
 	sge = (struct sge){ .addr = 1 };
@@ -279,7 +279,7 @@ TEST(the_results_of_posts_and_polls_come_as_they_were)
 		event.poll = &poll;
 		put_event(&event, n + 1);
 	}
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	for (uint64_t n = 1; n <= 16; n += 2) {
 		const struct post *posted = next_step(n)->event.post;
 		const struct poll *polled = next_step(n + 1)->event.poll;
@@ -315,7 +315,7 @@ TEST(a_call_has_its_arguments)
 	put_call(2, "no JSON");
 	put_call(3, NULL);
 	put_call(4, "");
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	call = next_step(1)->event.call;
 	assert_int_equal(call->verb, VERB_reg_mr);
 	assert_int_equal(call->object, 2);
@@ -345,7 +345,7 @@ TEST(forms_are_kept_apart)
 		put_poll(n + 2, (struct event_id){ THREAD, n }, 0);
 		put_call(n + 3, "{}");
 	}
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	for (uint64_t n = 1; n <= 40; n += 4) {
 		assert_post(next_step(n), 0x1000 + n);
 		assert_int_equal(next_step(n + 1)->event.notify->solicited_only, n % 3 == 0);
@@ -358,14 +358,14 @@ TEST(forms_are_kept_apart)
 TEST(a_player_without_steps_has_no_tape)
 {
 	put_post(1, 0x1000);
-	tapes_end(tapes);
-	assert_null(tapes_of(tapes, 2));
-	assert_null(tapes_of(tapes, 0));
-	assert_null(tapes_of(tapes, PLAYERS + 1));
-	assert_int_equal(tape_last(tapes_of(tapes, 1)), 1);
+	bytecode_end(bytecode);
+	assert_null(bytecode_of_player(bytecode, 2));
+	assert_null(bytecode_of_player(bytecode, 0));
+	assert_null(bytecode_of_player(bytecode, PLAYERS + 1));
+	assert_int_equal(player_code_last_step(bytecode_of_player(bytecode, 1)), 1);
 }
 
-/* Longer than a chunk, and so no form. */
+/* Longer than a chunk, and so no shape. */
 TEST(a_long_list_comes_as_it_was)
 {
 	enum { MANY = 2000 };
@@ -381,7 +381,7 @@ TEST(a_long_list_comes_as_it_was)
 	event.id.n = 3;
 	event.time = 3000;
 	put_event(&event, 3);
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 	assert_int_equal(next_step(1)->event.post->wr[MANY - 1].wr_id, MANY - 1);
 	assert_post(next_step(2), 0x1000);
 	assert_int_equal(next_step(3)->event.post->wr[1].wr_id, 1);
@@ -395,15 +395,15 @@ static void put_long_tape(void)
 {
 	for (uint64_t n = 1; n <= LONG; n++)
 		put_post(n, 0x1000 + n % 5 * 8);
-	tapes_end(tapes);
+	bytecode_end(bytecode);
 }
 
 /* Beyond the limit steps are in a file, and memory does not grow with them. */
 TEST(a_tape_goes_on_in_a_file)
 {
 	put_long_tape();
-	assert_true(tapes_bytes(tapes) > 4 << 20);
-	assert_true(tapes_memory(tapes) < 2 << 20);
+	assert_true(bytecode_bytes(bytecode) > 4 << 20);
+	assert_true(bytecode_memory(bytecode) < 2 << 20);
 	for (uint64_t n = 1; n <= LONG; n++)
 		assert_post(next_step(n), 0x1000 + n % 5 * 8);
 	assert_end();
@@ -419,5 +419,5 @@ TEST(a_tape_may_be_freed_before_its_end)
 TEST(a_step_of_a_post_takes_few_bytes)
 {
 	put_long_tape();
-	assert_true(tapes_bytes(tapes) / LONG <= 96);
+	assert_true(bytecode_bytes(bytecode) / LONG <= 96);
 }
