@@ -111,9 +111,9 @@ static void on_modify(void *arg, const struct model_modify *modify)
 	tell_modify(arg, modify);
 }
 
-static void on_invalid_post(void *arg, const struct model_misfit *misfit)
+static void on_invalid_post(void *arg, const struct model_invalid_post *invalid_post)
 {
-	tell_misfit(arg, misfit);
+	tell_invalid_post(arg, invalid_post);
 }
 
 static void on_retire(void *arg, const struct life *object)
@@ -136,9 +136,9 @@ static void on_wait(void *arg, const struct model_wait *wait)
 	tell_wait(arg, wait);
 }
 
-static void on_overflow(void *arg, const struct model_strain *strain)
+static void on_queue_problem(void *arg, const struct model_queue_problem *queue_problem)
 {
-	tell_strain(arg, strain);
+	tell_queue_problem(arg, queue_problem);
 }
 
 static void on_astray(void *arg, const struct model_astray *astray)
@@ -217,8 +217,8 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.key = on_key,
 		.end = on_end,
 		.modify = on_modify,
-		.misfit = on_invalid_post,
-		.strain = on_overflow,
+		.invalid_post = on_invalid_post,
+		.queue_problem = on_queue_problem,
 		.astray = on_astray,
 		.wait = on_wait,
 		.batch = on_batch,

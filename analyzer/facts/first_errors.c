@@ -15,7 +15,7 @@
 #include "core/model/operation.h"
 #include "core/wire/log.h"
 
-enum { MISFITS = 256 }; /* invalid requests that are remembered */
+enum { INVALID_POSTS = 256 }; /* invalid requests that are remembered */
 
 struct invalid_request {
 	struct event_id id;
@@ -29,8 +29,8 @@ struct first_errors {
 	uint32_t *slots; /* 1 + index in errors->all, 0: free; by queue pair, never full */
 	size_t nslots;   /* a power of two */
 	size_t room;     /* capacity of errors->all */
-	struct invalid_request misfits[MISFITS];
-	uint64_t nmisfits;
+	struct invalid_request invalid_posts[INVALID_POSTS];
+	uint64_t ninvalid_posts;
 };
 
 int first_errors_new(struct trace *trace, struct first_list *errors,
@@ -165,15 +165,16 @@ static int look_up_post(struct first_errors *first, struct first_request *reques
 
 void first_errors_note_invalid_sge(struct first_errors *first, struct event_id id, uint32_t index)
 {
-	first->misfits[first->nmisfits++ % MISFITS] = (struct invalid_request){ id, index };
+	first->invalid_posts[first->ninvalid_posts++ % INVALID_POSTS] =
+		(struct invalid_request){ id, index };
 }
 
 static bool is_invalid_post(const struct first_errors *first, const struct first_request *request)
 {
-	for (uint64_t i = 0; i < MISFITS && i < first->nmisfits; i++)
-		if (first->misfits[i].id.thread == request->id.thread &&
-		    first->misfits[i].id.n == request->id.n &&
-		    first->misfits[i].index == request->index)
+	for (uint64_t i = 0; i < INVALID_POSTS && i < first->ninvalid_posts; i++)
+		if (first->invalid_posts[i].id.thread == request->id.thread &&
+		    first->invalid_posts[i].id.n == request->id.n &&
+		    first->invalid_posts[i].index == request->index)
 			return true;
 	return false;
 }

@@ -65,20 +65,20 @@ static bool find_qkey(const struct life *from, const struct wr *wr, uint32_t *re
 	return from->qp && from->qp->set & ABI_QP_QKEY;
 }
 
-static void report_qkey(struct model *model, struct queue *queue, const struct model_strain *sent,
-			uint32_t qkey)
+static void report_qkey(struct model *model, struct queue *queue,
+			const struct model_queue_problem *sent, uint32_t qkey)
 {
-	struct model_strain strain = *sent;
+	struct model_queue_problem queue_problem = *sent;
 
 	queue->qkey_told = true;
-	strain.kind = STRAIN_QKEY;
-	strain.number = qkey;
-	strain.limit = sent->other->qp->qkey;
-	model->watcher.strain(model->watcher.arg, &strain);
+	queue_problem.kind = PROBLEM_QKEY;
+	queue_problem.number = qkey;
+	queue_problem.limit = sent->other->qp->qkey;
+	model->watcher.queue_problem(model->watcher.arg, &queue_problem);
 }
 
-static void check_qkey(struct model *model, struct queue *queue, const struct model_strain *sent,
-		       const struct wr *wr)
+static void check_qkey(struct model *model, struct queue *queue,
+		       const struct model_queue_problem *sent, const struct wr *wr)
 {
 	const struct qp *to = sent->other->qp;
 	uint32_t qkey;
@@ -92,8 +92,9 @@ static void check_qkey(struct model *model, struct queue *queue, const struct mo
  * A datagram to a multicast group whose members in the trace, apart from the sender, all have
  * another Q_Key.
  */
-static void check_group_qkey(struct model *model, struct queue *queue, struct model_strain *sent,
-			     const struct wr *wr, const struct qp_path *path)
+static void check_group_qkey(struct model *model, struct queue *queue,
+			     struct model_queue_problem *sent, const struct wr *wr,
+			     const struct qp_path *path)
 {
 	const uint64_t group = astray_group(path->dgid);
 	const struct life *life = NULL;
@@ -131,25 +132,25 @@ static uint64_t find_longest_receive(const struct queue *receives)
 }
 
 static void check_receive_size(struct model *model, const struct queue *queue,
-			       const struct model_strain *sent, const struct wr *wr)
+			       const struct model_queue_problem *sent, const struct wr *wr)
 {
 	struct queue *receives = sent->other->rq;
-	struct model_strain strain = { .kind = STRAIN_GRH_SHORT,
-				       .object = sent->other,
-				       .queue = receives,
-				       .other = queue->owner };
+	struct model_queue_problem queue_problem = { .kind = PROBLEM_GRH_SHORT,
+						     .object = sent->other,
+						     .queue = receives,
+						     .other = queue->owner };
 
 	if (!receives || receives->owner != sent->other || receives->doubt || receives->grh_told ||
 	    !receives->outstanding)
 		return;
-	strain.number = wr_bytes(wr);
-	strain.limit = find_longest_receive(receives);
-	if (!strain.number || strain.number + GRH_BYTES <= strain.limit)
+	queue_problem.number = wr_bytes(wr);
+	queue_problem.limit = find_longest_receive(receives);
+	if (!queue_problem.number || queue_problem.number + GRH_BYTES <= queue_problem.limit)
 		return;
 	receives->grh_told = true;
-	strain.moment = queue_moment(receives, queue_oldest(receives));
-	strain.index = queue_oldest(receives)->index;
-	model->watcher.strain(model->watcher.arg, &strain);
+	queue_problem.moment = queue_moment(receives, queue_oldest(receives));
+	queue_problem.index = queue_oldest(receives)->index;
+	model->watcher.queue_problem(model->watcher.arg, &queue_problem);
 }
 
 /*
@@ -177,9 +178,9 @@ static void count_burst(const struct life *to, const struct trace_event *event)
 void datagram_check_post(struct model *model, const struct trace_event *event, struct queue *queue,
 			 uint32_t taken)
 {
-	struct model_strain sent = { .moment = moment_of(event),
-				     .object = queue->owner,
-				     .queue = queue };
+	struct model_queue_problem sent = { .moment = moment_of(event),
+					    .object = queue->owner,
+					    .queue = queue };
 
 	if (queue->posted > LOOK || queue->doubt || !queue->owner)
 		return;

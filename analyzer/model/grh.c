@@ -8,22 +8,22 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
 
-static void report_strain(struct model *model, struct queue *queue, enum model_strain_kind kind,
-			  uint64_t number)
+static void report_queue_problem(struct model *model, struct queue *queue,
+				 enum queue_problem_kind kind, uint64_t number)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
-	struct model_strain strain = { .kind = kind,
-				       .moment = queue_moment(queue, last),
-				       .index = last->index,
-				       .object = queue->owner,
-				       .queue = queue,
-				       .number = number,
-				       .limit = GRH_BYTES };
+	struct model_queue_problem queue_problem = { .kind = kind,
+						     .moment = queue_moment(queue, last),
+						     .index = last->index,
+						     .object = queue->owner,
+						     .queue = queue,
+						     .number = number,
+						     .limit = GRH_BYTES };
 
 	if (queue->grh_told || queue->doubt)
 		return;
 	queue->grh_told = true;
-	model->watcher.strain(model->watcher.arg, &strain);
+	model->watcher.queue_problem(model->watcher.arg, &queue_problem);
 }
 
 static uint64_t count_bytes(const struct queue *queue, const struct queue_request *request)
@@ -64,9 +64,9 @@ void grh_note_receive(struct model *model, struct queue *queue)
 		bytes = count_bytes(queue, request);
 		forget_received(queue, addr);
 		if (bytes <= GRH_BYTES)
-			report_strain(model, queue, STRAIN_GRH_ROOM, bytes);
+			report_queue_problem(model, queue, PROBLEM_GRH_ROOM, bytes);
 	} else if (owner->rq && owner->rq->owner == owner && is_received(owner->rq, addr)) {
-		report_strain(model, queue, STRAIN_GRH_SENT, addr);
+		report_queue_problem(model, queue, PROBLEM_GRH_SENT, addr);
 	}
 }
 

@@ -56,12 +56,12 @@ static bool is_full_for(const struct queue *queue, uint32_t requests)
 	       queue->outstanding + (uint64_t)requests > known_capacity(queue);
 }
 
-static void report_overflow_of(const struct model_watcher *watcher, struct queue *queue,
-			       struct model_strain *strain)
+static void report_problem_of(const struct model_watcher *watcher, struct queue *queue,
+			      struct model_queue_problem *queue_problem)
 {
-	strain->object = queue->owner;
-	strain->queue = queue;
-	watcher->strain(watcher->arg, strain);
+	queue_problem->object = queue->owner;
+	queue_problem->queue = queue;
+	watcher->queue_problem(watcher->arg, queue_problem);
 }
 
 /* One request: its elements, its inline bytes */
@@ -71,22 +71,22 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 {
 	const struct wr *wr = &event->post->wr[i];
 	const struct queue_limits *limits = &queue->limits;
-	struct model_strain strain = { .index = i };
+	struct model_queue_problem queue_problem = { .index = i };
 
 	if (wr->num_sge > queue->easy_sges) {
-		strain.kind = STRAIN_SGE;
-		strain.number = (uint32_t)wr->num_sge;
-		strain.limit = larger_of(limits->sge_asked, limits->sge_given);
+		queue_problem.kind = PROBLEM_SGE;
+		queue_problem.number = (uint32_t)wr->num_sge;
+		queue_problem.limit = larger_of(limits->sge_asked, limits->sge_given);
 	} else if (queue->send && wr->send_flags & ABI_SEND_INLINE &&
 		   wr_bytes(wr) > larger_of(limits->inline_asked, limits->inline_given)) {
-		strain.kind = STRAIN_INLINE;
-		strain.number = wr_bytes(wr);
-		strain.limit = larger_of(limits->inline_asked, limits->inline_given);
+		queue_problem.kind = PROBLEM_INLINE;
+		queue_problem.number = wr_bytes(wr);
+		queue_problem.limit = larger_of(limits->inline_asked, limits->inline_given);
 	} else {
 		return;
 	}
-	strain.moment = moment_of(event);
-	report_overflow_of(watcher, queue, &strain);
+	queue_problem.moment = moment_of(event);
+	report_problem_of(watcher, queue, &queue_problem);
 }
 
 const char *overflow_reason(const struct queue *queue, const struct post *post, char *text,
@@ -214,7 +214,7 @@ static void note_next_refusal(struct queue *queue, const struct trace_event *eve
 static int note_refused_wr(const struct model_watcher *watcher, const struct trace_event *event,
 			   struct queue *queue, uint32_t taken)
 {
-	struct model_strain strain = { .kind = STRAIN_STUCK, .index = taken };
+	struct model_queue_problem queue_problem = { .kind = PROBLEM_STUCK, .index = taken };
 
 	if (taken >= event->post->nwr)
 		return 0; /* the refused request is not in the trace */
@@ -232,9 +232,9 @@ static int note_refused_wr(const struct model_watcher *watcher, const struct tra
 	/* no request will complete, and none fits, so the refusal is final */
 	queue->refusal->open = false;
 	queue->beyond = true;
-	strain.moment = queue->refusal->at;
-	strain.limit = queue->refusal->limit;
-	report_overflow_of(watcher, queue, &strain);
+	queue_problem.moment = queue->refusal->at;
+	queue_problem.limit = queue->refusal->limit;
+	report_problem_of(watcher, queue, &queue_problem);
 	return 0;
 }
 
@@ -244,13 +244,13 @@ static void resolve_refusal(const struct model_watcher *watcher, const struct tr
 {
 	struct queue_refusal *refusal = queue->refusal;
 	const struct post *post = event->post;
-	struct model_strain strain = { .kind = STRAIN_REPEATED, .refusal = refusal };
+	struct model_queue_problem queue_problem = { .kind = PROBLEM_REPEATED, .refusal = refusal };
 
 	if (refusal->taken && !refusal->later && post->nwr == refusal->nwr &&
 	    !is_same(&refusal->first, &refusal->bad) && refusal->list == hash_list(post)) {
 		refusal->open = false;
-		strain.moment = moment_of(event);
-		report_overflow_of(watcher, queue, &strain);
+		queue_problem.moment = moment_of(event);
+		report_problem_of(watcher, queue, &queue_problem);
 		return;
 	}
 	for (uint32_t i = 0; i < taken; i++) {
@@ -291,36 +291,37 @@ void overflow_report_duplicate(const struct model_watcher *watcher, struct queue
 			       bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
-	struct model_strain strain = { .kind = buffer ? STRAIN_BUFFER : STRAIN_WR_ID,
-				       .index = last->index,
-				       .number = buffer ? queue_sge(queue, last, 0)->addr
-							: last->wr_id,
-				       .earlier = find_earlier(queue, buffer) };
+	struct model_queue_problem queue_problem = {
+		.kind = buffer ? PROBLEM_BUFFER : PROBLEM_WR_ID,
+		.index = last->index,
+		.number = buffer ? queue_sge(queue, last, 0)->addr : last->wr_id,
+		.earlier = find_earlier(queue, buffer)
+	};
 
-	if (!strain.earlier || !is_certain(queue))
+	if (!queue_problem.earlier || !is_certain(queue))
 		return;
 	queue->buffer_told |= buffer;
-	strain.moment = queue_moment(queue, last);
-	report_overflow_of(watcher, queue, &strain);
+	queue_problem.moment = queue_moment(queue, last);
+	report_problem_of(watcher, queue, &queue_problem);
 }
 
 static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
 		       struct queue *queue, uint32_t taken)
 {
-	struct model_strain strain;
+	struct model_queue_problem queue_problem;
 
 	if (queue->outstanding <= known_capacity(queue) || queue->beyond || !queue->limits.given ||
 	    !is_certain(queue))
 		return;
-	strain = (struct model_strain){ .kind = STRAIN_BEYOND,
-					.index = taken - 1,
-					.number = queue->outstanding,
-					.limit = known_capacity(queue) };
+	queue_problem = (struct model_queue_problem){ .kind = PROBLEM_BEYOND,
+						      .index = taken - 1,
+						      .number = queue->outstanding,
+						      .limit = known_capacity(queue) };
 	queue->beyond = true;
 	if (queue->send && !queue->signalled)
-		strain.kind = STRAIN_STUCK;
-	strain.moment = moment_of(event);
-	report_overflow_of(watcher, queue, &strain);
+		queue_problem.kind = PROBLEM_STUCK;
+	queue_problem.moment = moment_of(event);
+	report_problem_of(watcher, queue, &queue_problem);
 }
 
 static void check_cq(const struct model_watcher *watcher, const struct trace_event *event,
@@ -328,18 +329,18 @@ static void check_cq(const struct model_watcher *watcher, const struct trace_eve
 {
 	struct queue_cq *cq = queue->cq;
 	uint32_t limit = cq ? (cq->given ?: cq->resized.id.thread ? cq->asked : 0) : 0;
-	struct model_strain strain;
+	struct model_queue_problem queue_problem;
 
-	if (!limit || cq->signalled <= limit || cq->strained || cq->doubt || !cq->owner ||
+	if (!limit || cq->signalled <= limit || cq->overflowed || cq->doubt || !cq->owner ||
 	    !is_certain(queue))
 		return;
-	cq->strained = true;
-	strain = (struct model_strain){ .kind = STRAIN_CQ,
-					.index = taken - 1,
-					.number = cq->signalled,
-					.limit = limit,
-					.moment = moment_of(event) };
-	report_overflow_of(watcher, queue, &strain);
+	cq->overflowed = true;
+	queue_problem = (struct model_queue_problem){ .kind = PROBLEM_CQ,
+						      .index = taken - 1,
+						      .number = cq->signalled,
+						      .limit = limit,
+						      .moment = moment_of(event) };
+	report_problem_of(watcher, queue, &queue_problem);
 }
 
 static __attribute__((noinline)) int check_post(const struct model_watcher *watcher,
@@ -373,21 +374,21 @@ static bool is_posted_in_loop(const struct queue *queue)
 }
 
 /* Does a post that was not refused need any check? */
-static bool is_strained(const struct queue *queue, const struct post *post, uint32_t taken)
+static bool may_overflow(const struct queue *queue, const struct post *post, uint32_t taken)
 {
-	bool strained = queue->outstanding > known_capacity(queue) || queue->refusal ||
-			(queue->cq && queue->cq->signalled > queue->cq->given);
+	bool overflowed = queue->outstanding > known_capacity(queue) || queue->refusal ||
+			  (queue->cq && queue->cq->signalled > queue->cq->given);
 
 	for (uint32_t i = 0; i < taken; i++)
-		strained |= post->wr[i].num_sge > queue->easy_sges ||
-			    post->wr[i].send_flags & ABI_SEND_INLINE;
-	return strained;
+		overflowed |= post->wr[i].num_sge > queue->easy_sges ||
+			      post->wr[i].send_flags & ABI_SEND_INLINE;
+	return overflowed;
 }
 
 int overflow_note_post(const struct model_watcher *watcher, const struct trace_event *event,
 		       struct queue *queue, uint32_t taken)
 {
-	if (__builtin_expect(event->post->ret || is_strained(queue, event->post, taken), 0))
+	if (__builtin_expect(event->post->ret || may_overflow(queue, event->post, taken), 0))
 		return check_post(watcher, event, queue, taken);
 	return 0;
 }
@@ -425,16 +426,16 @@ static uint64_t capacity_in_cq(const struct queue *queue, const struct life *own
 static void check_flushed(const struct model_watcher *watcher, struct queue *queue)
 {
 	struct queue_cq *cq = queue->cq;
-	struct model_strain strain = { .kind = STRAIN_FLUSHED_CQ };
+	struct model_queue_problem queue_problem = { .kind = PROBLEM_FLUSHED_CQ };
 
-	if (!cq || !cq->owner || !cq->given || cq->strained || cq->doubt || cq->high <= cq->given ||
-	    !is_certain(queue))
+	if (!cq || !cq->owner || !cq->given || cq->overflowed || cq->doubt ||
+	    cq->high <= cq->given || !is_certain(queue))
 		return;
-	cq->strained = true;
-	strain.number = cq->high;
-	strain.limit = cq->given;
-	strain.moment = cq->owner->created;
-	report_overflow_of(watcher, queue, &strain);
+	cq->overflowed = true;
+	queue_problem.number = cq->high;
+	queue_problem.limit = cq->given;
+	queue_problem.moment = cq->owner->created;
+	report_problem_of(watcher, queue, &queue_problem);
 }
 
 /*
@@ -444,10 +445,10 @@ static void check_flushed(const struct model_watcher *watcher, struct queue *que
 static void check_narrow(const struct model_watcher *watcher, struct queue *queue)
 {
 	struct queue_cq *cq = queue->cq;
-	struct model_strain strain = { .kind = STRAIN_NARROW_CQ };
+	struct model_queue_problem queue_problem = { .kind = PROBLEM_NARROW_CQ };
 	unsigned int qps = 0;
 
-	if (!cq || !cq->owner || !cq->given || cq->strained || cq->doubt || cq->pools ||
+	if (!cq || !cq->owner || !cq->given || cq->overflowed || cq->doubt || cq->pools ||
 	    cq->high_signalled < cq->given - cq->given / 4 || cq->high_signalled <= cq->compared ||
 	    !is_certain(queue))
 		return;
@@ -456,20 +457,21 @@ static void check_narrow(const struct model_watcher *watcher, struct queue *queu
 		uint64_t room = capacity_in_cq(link->child->sq, link->child, cq) +
 				capacity_in_cq(link->child->rq, link->child, cq);
 
-		strain.number += room;
+		queue_problem.number += room;
 		qps += room > 0;
 	}
-	if (strain.number <= cq->given || (qps == 1 && cq->high_signalled == cq->given))
+	if (queue_problem.number <= cq->given || (qps == 1 && cq->high_signalled == cq->given))
 		return;
-	cq->strained = true;
-	strain.limit = cq->given;
-	strain.moment = cq->owner->created;
-	report_overflow_of(watcher, queue, &strain);
+	cq->overflowed = true;
+	queue_problem.limit = cq->given;
+	queue_problem.moment = cq->owner->created;
+	report_problem_of(watcher, queue, &queue_problem);
 }
 
 void overflow_end_queue(const struct model_watcher *watcher, struct queue *queue, bool killed)
 {
-	struct model_strain strain = { .kind = STRAIN_GIVEN_UP, .refusal = queue->refusal };
+	struct model_queue_problem queue_problem = { .kind = PROBLEM_GIVEN_UP,
+						     .refusal = queue->refusal };
 	const struct queue_request *last;
 
 	check_flushed(watcher, queue);
@@ -477,18 +479,18 @@ void overflow_end_queue(const struct model_watcher *watcher, struct queue *queue
 
 	if (queue->refusal && queue->refusal->open) {
 		queue->refusal->open = false;
-		strain.moment = queue->refusal->at;
-		strain.index = queue->refusal->taken;
-		report_overflow_of(watcher, queue, &strain);
+		queue_problem.moment = queue->refusal->at;
+		queue_problem.index = queue->refusal->taken;
+		report_problem_of(watcher, queue, &queue_problem);
 		return;
 	}
 	if (!queue->send || queue->signalled || queue->beyond || !is_certain(queue) ||
 	    !is_unsignalled(queue, killed))
 		return;
 	last = queue_at(queue, queue->count - 1);
-	strain.kind = killed ? STRAIN_STUCK : STRAIN_FULL;
-	strain.limit = known_capacity(queue);
-	strain.index = last->index;
-	strain.moment = queue_moment(queue, last);
-	report_overflow_of(watcher, queue, &strain);
+	queue_problem.kind = killed ? PROBLEM_STUCK : PROBLEM_FULL;
+	queue_problem.limit = known_capacity(queue);
+	queue_problem.index = last->index;
+	queue_problem.moment = queue_moment(queue, last);
+	report_problem_of(watcher, queue, &queue_problem);
 }

@@ -10,13 +10,13 @@
 #include "analyzer/model/queue.h"
 
 static void report_invalid_post(struct model *model, const struct trace_event *event,
-				const struct life *life, enum misfit what, uint32_t index)
+				const struct life *life, enum invalid_post what, uint32_t index)
 {
-	struct model_misfit misfit = {
+	struct model_invalid_post invalid_post = {
 		.event = event, .object = life, .what = what, .index = index
 	};
 
-	model->watcher.misfit(model->watcher.arg, &misfit);
+	model->watcher.invalid_post(model->watcher.arg, &invalid_post);
 }
 
 /* Calls */
@@ -68,7 +68,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 					 &modify.fault);
 	life->qp->by_cm |= cm_call_of(model, event)->inside;
 	if (change.to == ABI_QPS_RESET && life->qp->spare.posted && !event->call->failed)
-		report_invalid_post(model, event, life, MISFIT_SPARE, 0);
+		report_invalid_post(model, event, life, INVALID_POST_SPARE, 0);
 	qp_note_modified(life, event);
 	note_no_receives(model, event, life, change.to);
 	peer_connect(&model->peers, life);
@@ -116,7 +116,8 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
 		if (opcode > 31 || allowed >> opcode & 1)
 			continue;
 		report_invalid_post(model, event, life,
-				    life->qp->opcodes >> opcode & 1 ? MISFIT_OPS : MISFIT_OPCODE,
+				    life->qp->opcodes >> opcode & 1 ? INVALID_POST_OPS
+								    : INVALID_POST_OPCODE,
 				    i);
 		return;
 	}
@@ -190,12 +191,12 @@ static void judge_in_error(struct model *model, const struct trace_event *event,
 		return;
 	if (is_allowed_post(life, event, send)) {
 		if (send && is_late_post(qp, event))
-			report_invalid_post(model, event, life, MISFIT_LATE, 0);
+			report_invalid_post(model, event, life, INVALID_POST_LATE, 0);
 	} else if (may_await_flush(life, event->post)) {
 		note_spare(qp, event);
 	} else {
 		qp->judged = true;
-		report_invalid_post(model, event, life, MISFIT_ERROR, 0);
+		report_invalid_post(model, event, life, INVALID_POST_ERROR, 0);
 	}
 }
 
@@ -215,9 +216,9 @@ void qp_process_post(struct model *model, const struct trace_event *event, struc
 	if (state == ABI_QPS_ERR) {
 		judge_in_error(model, event, life, send);
 	} else if (!send && life->qp->srq) {
-		report_invalid_post(model, event, life, MISFIT_SRQ, 0);
+		report_invalid_post(model, event, life, INVALID_POST_SRQ, 0);
 	} else if (send ? state < ABI_QPS_RTS : state == ABI_QPS_RESET) {
-		report_invalid_post(model, event, life, MISFIT_STATE, 0);
+		report_invalid_post(model, event, life, INVALID_POST_STATE, 0);
 	}
 }
 

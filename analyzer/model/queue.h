@@ -333,11 +333,11 @@ struct queue {
 	bool beyond;     /* it was reported that it holds more requests than it can */
 	bool datagrams;  /* of a UD queue pair */
 	bool unreliable; /* the send queue of a UD or UC queue pair */
-	bool grh_told;   /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
-	bool qkey_told;  /* STRAIN_QKEY */
+	bool grh_told;   /* PROBLEM_GRH_ROOM, PROBLEM_GRH_SENT or PROBLEM_GRH_SHORT */
+	bool qkey_told;  /* PROBLEM_QKEY */
 	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */
 	unsigned int nreceived;
-	bool buffer_told; /* STRAIN_BUFFER */
+	bool buffer_told; /* PROBLEM_BUFFER */
 	/* the only thread that posts; the only one that polls; 0: none, UINT32_MAX: several */
 	uint32_t poster, poller;
 };
@@ -380,7 +380,7 @@ struct queue_cq {
 	uint64_t high;           /* most of `could` */
 	uint64_t high_signalled; /* most of `signalled` */
 	unsigned int doubt;      /* of all its queues */
-	bool strained;           /* it overran, or the watcher was notified that it is too small */
+	bool overflowed;         /* it overran, or the watcher was notified that it is too small */
 	/* `high_signalled` when it was compared with what its queues may have */
 	uint64_t compared;
 	struct queue_cq_stats stats;

@@ -7,22 +7,22 @@
 
 #include "analyzer/model/handles.h"
 
-#define EACH_FACT(X) \
-	X(use)       \
-	X(destroy)   \
-	X(leak)      \
-	X(key)       \
-	X(modify)    \
-	X(misfit)    \
-	X(strain)    \
-	X(astray)    \
-	X(unreached) \
-	X(wait)      \
-	X(batch)     \
-	X(misuse)    \
-	X(inside)    \
-	X(crash)     \
-	X(device)    \
+#define EACH_FACT(X)     \
+	X(use)           \
+	X(destroy)       \
+	X(leak)          \
+	X(key)           \
+	X(modify)        \
+	X(invalid_post)  \
+	X(queue_problem) \
+	X(astray)        \
+	X(unreached)     \
+	X(wait)          \
+	X(batch)         \
+	X(misuse)        \
+	X(inside)        \
+	X(crash)         \
+	X(device)        \
 	X(foreign)
 
 /* clang-format off */

@@ -73,32 +73,32 @@ struct model_complete {
 };
 
 /* How a queue's capacity was exceeded. */
-enum model_strain_kind {
-	STRAIN_BEYOND, /* accepted, with more outstanding than the granted depth */
+enum queue_problem_kind {
+	PROBLEM_BEYOND, /* accepted, with more outstanding than the granted depth */
 	/* full of unsignalled requests when it got one more post, or when its process was killed */
-	STRAIN_STUCK,
-	STRAIN_FULL,     /* full of unsignalled requests until the end, without a further post */
-	STRAIN_SGE,      /* a request has more SGEs than the queue takes: .number, .limit */
-	STRAIN_INLINE,   /* a request has more inline bytes than the queue takes: .number, .limit */
-	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
-	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
+	PROBLEM_STUCK,
+	PROBLEM_FULL,   /* full of unsignalled requests until the end, without a further post */
+	PROBLEM_SGE,    /* a request has more SGEs than the queue takes: .number, .limit */
+	PROBLEM_INLINE, /* a request has more inline bytes than the queue takes: .number, .limit */
+	PROBLEM_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
+	PROBLEM_GIVEN_UP, /* a refused request was never posted again: .refusal */
 	/* more outstanding requests will complete on a CQ than it holds: queue->cq */
-	STRAIN_CQ,
-	STRAIN_FLUSHED_CQ, /* the CQ would overflow if all outstanding requests were flushed */
-	STRAIN_NARROW_CQ,  /* its queues may have .number completions, and it has .limit entries */
-	STRAIN_WR_ID,      /* a request is posted with the wr_id of an outstanding one: .earlier */
-	STRAIN_BUFFER,     /* a receive buffer is already in use by another request: .earlier */
-	STRAIN_GRH_ROOM,   /* the receive of a datagram is not larger than the GRH: .number */
-	STRAIN_GRH_SENT,   /* a datagram is sent from the GRH of another: address .number */
+	PROBLEM_CQ,
+	PROBLEM_FLUSHED_CQ, /* the CQ would overflow if all outstanding requests were flushed */
+	PROBLEM_NARROW_CQ,  /* its queues may have .number completions, and it has .limit entries */
+	PROBLEM_WR_ID,      /* a request is posted with the wr_id of an outstanding one: .earlier */
+	PROBLEM_BUFFER,     /* a receive buffer is already in use by another request: .earlier */
+	PROBLEM_GRH_ROOM,   /* the receive of a datagram is not larger than the GRH: .number */
+	PROBLEM_GRH_SENT,   /* a datagram is sent from the GRH of another: address .number */
 	/* a datagram of .number bytes from .other; the receives have at most .limit bytes */
-	STRAIN_GRH_SHORT,
-	STRAIN_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */
+	PROBLEM_GRH_SHORT,
+	PROBLEM_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */
 };
 
 struct queue_refusal;
 
-struct model_strain {
-	enum model_strain_kind kind;
+struct model_queue_problem {
+	enum queue_problem_kind kind;
 	struct moment moment; /* of the post */
 	uint32_t index;       /* of the request in its list */
 	const struct life *object;
@@ -195,22 +195,22 @@ struct model_modify {
 	struct transition_fault fault;
 };
 
-enum misfit {
-	MISFIT_STATE, /* the queue pair's state does not allow the post */
-	MISFIT_SRQ,   /* a receive on a queue pair that has an SRQ */
-	MISFIT_ERROR, /* the queue pair is in ERR, and the program was notified of that */
+enum invalid_post {
+	INVALID_POST_STATE, /* the queue pair's state does not allow the post */
+	INVALID_POST_SRQ,   /* a receive on a queue pair that has an SRQ */
+	INVALID_POST_ERROR, /* the queue pair is in ERR, and the program was notified of that */
 	/* the queue pair is in ERR, but another thread posts, which may not know that yet */
-	MISFIT_LATE,
-	MISFIT_SPARE,  /* qp->spare, at a modify to RESET */
-	MISFIT_OPCODE, /* the queue pair's type does not allow the opcode */
-	MISFIT_OPS,    /* send_ops_flags do not include the opcode */
+	INVALID_POST_LATE,
+	INVALID_POST_SPARE,  /* qp->spare, at a modify to RESET */
+	INVALID_POST_OPCODE, /* the queue pair's type does not allow the opcode */
+	INVALID_POST_OPS,    /* send_ops_flags do not include the opcode */
 };
 
 /* A post that is invalid for the type or state of its queue pair. */
-struct model_misfit {
+struct model_invalid_post {
 	const struct trace_event *event;
 	const struct life *object;
-	enum misfit what;
+	enum invalid_post what;
 	uint32_t index; /* index of the request with the opcode */
 };
 
@@ -261,11 +261,11 @@ struct model_watcher {
 	/* ibv_bind_mw() has posted to @queue; may be NULL */
 	void (*bind)(void *arg, const struct queue *queue);
 	void (*modify)(void *arg, const struct model_modify *modify);
-	void (*misfit)(void *arg, const struct model_misfit *misfit);
+	void (*invalid_post)(void *arg, const struct model_invalid_post *invalid_post);
 	void (*batch)(void *arg, const struct model_batch *batch);
 	void (*misuse)(void *arg, const struct model_misuse *misuse);
 	void (*wait)(void *arg, const struct model_wait *wait);
-	void (*strain)(void *arg, const struct model_strain *strain);
+	void (*queue_problem)(void *arg, const struct model_queue_problem *queue_problem);
 	void (*astray)(void *arg, const struct model_astray *astray); /* astray.h */
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);

@@ -44,53 +44,54 @@ void life_008(struct check *check, const struct model_destroy *destroy)
 }
 
 static struct finding *add_twice(struct check *check, enum rule_id rule,
-				 const struct model_strain *strain)
+				 const struct model_queue_problem *queue_problem)
 {
-	const struct moment *moment = &strain->moment;
-	struct moment earlier = queue_moment(strain->queue, strain->earlier);
+	const struct moment *moment = &queue_problem->moment;
+	struct moment earlier = queue_moment(queue_problem->queue, queue_problem->earlier);
 	struct finding *finding = findings_add(check->findings, rule,
 					       findings_key(moment->verb, moment->stack, rule));
 
 	if (!finding)
 		return NULL;
 	finding_at(finding, moment);
-	finding_text(&finding->object, "%s", strain->object->name);
-	finding_step(finding, "created", &strain->object->created);
+	finding_text(&finding->object, "%s", queue_problem->object->name);
+	finding_step(finding, "created", &queue_problem->object->created);
 	finding_step(finding, "outstanding since", &earlier);
 	finding_step(finding, "posted again", moment);
 	return finding;
 }
 
 /* Do both requests also use the same buffer? Then MKEY-007 reports them. */
-static bool is_same_buffer(const struct model_strain *strain)
+static bool is_same_buffer(const struct model_queue_problem *queue_problem)
 {
-	const struct queue *queue = strain->queue;
+	const struct queue *queue = queue_problem->queue;
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
 
-	return queue_fills(last) && queue_fills(strain->earlier) &&
-	       queue_sge(queue, last, 0)->addr == queue_sge(queue, strain->earlier, 0)->addr;
+	return queue_fills(last) && queue_fills(queue_problem->earlier) &&
+	       queue_sge(queue, last, 0)->addr == queue_sge(queue, queue_problem->earlier, 0)->addr;
 }
 
 /* COMPL-006. Programs that give many requests the same wr_id are never reported. */
-void compl_006(struct check *check, const struct model_strain *strain)
+void compl_006(struct check *check, const struct model_queue_problem *queue_problem)
 {
 	struct finding *finding;
 	char name[64], id[32];
 
-	if (strain->kind != STRAIN_WR_ID || is_same_buffer(strain))
+	if (queue_problem->kind != PROBLEM_WR_ID || is_same_buffer(queue_problem))
 		return;
-	finding = add_twice(check, RULE_COMPL_006, strain);
+	finding = add_twice(check, RULE_COMPL_006, queue_problem);
 	if (!finding)
 		return;
-	object_name_text(strain->object, name, sizeof(name));
-	finding_text(&finding->where, "%s(): wr[%u].wr_id", verb_infos[strain->moment.verb].name,
-		     strain->index);
+	object_name_text(queue_problem->object, name, sizeof(name));
+	finding_text(&finding->where, "%s(): wr[%u].wr_id",
+		     verb_infos[queue_problem->moment.verb].name, queue_problem->index);
 	finding_text(&finding->says,
 		     "wr_id 0x%" PRIx64 " has been outstanding on %s since %s, and was used for "
 		     "another request. The %" PRIu64 " requests completed on this queue before "
 		     "had unique wr_ids while outstanding.",
-		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
-		     strain->queue->completed);
+		     queue_problem->number, name,
+		     event_id_text(queue_id(queue_problem->earlier), id),
+		     queue_problem->queue->completed);
 }
 
 static void report_twice(struct check *check, const struct life *life, const struct queue *queue)
@@ -130,27 +131,28 @@ void compl_006_once(struct check *check, const struct life *life)
 }
 
 /* MKEY-007. Programs whose receives share one buffer are never reported. */
-void mkey_007(struct check *check, const struct model_strain *strain)
+void mkey_007(struct check *check, const struct model_queue_problem *queue_problem)
 {
 	struct finding *finding;
 	char name[64], id[32];
 
-	if (strain->kind != STRAIN_BUFFER)
+	if (queue_problem->kind != PROBLEM_BUFFER)
 		return;
-	finding = add_twice(check, RULE_MKEY_007, strain);
+	finding = add_twice(check, RULE_MKEY_007, queue_problem);
 	if (!finding)
 		return;
-	object_name_text(strain->object, name, sizeof(name));
+	object_name_text(queue_problem->object, name, sizeof(name));
 	finding_text(&finding->where, "%s(): wr[%u].sg_list[0].addr",
-		     verb_infos[strain->moment.verb].name, strain->index);
+		     verb_infos[queue_problem->moment.verb].name, queue_problem->index);
 	finding_text(&finding->says,
 		     "The buffer at 0x%" PRIx64
 		     " has been outstanding on %s since %s, wr_id 0x%" PRIx64 ", "
 		     "and was posted again before this request completed. The %" PRIu64 " "
 		     "requests completed on this queue before had distinct buffers while "
 		     "outstanding.",
-		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
-		     strain->earlier->wr_id, strain->queue->completed);
+		     queue_problem->number, name,
+		     event_id_text(queue_id(queue_problem->earlier), id),
+		     queue_problem->earlier->wr_id, queue_problem->queue->completed);
 }
 
 /* The part that LIFE-005 and LIFE-006 have in common. */

@@ -22,34 +22,35 @@ enum {
 	FALLS = 8,  /* of the level: fewer may be the messages at the end of the work */
 };
 
-static struct finding *add_strain(struct check *check, enum rule_id rule,
-				  const struct model_strain *strain)
+static struct finding *add_queue_problem(struct check *check, enum rule_id rule,
+					 const struct model_queue_problem *queue_problem)
 {
-	const struct moment *moment = &strain->moment;
+	const struct moment *moment = &queue_problem->moment;
 	struct finding *finding = findings_add(
 		check->findings, rule,
-		findings_key(moment->verb, moment->stack, moment->stack ? 0 : strain->kind));
+		findings_key(moment->verb, moment->stack, moment->stack ? 0 : queue_problem->kind));
 
 	if (!finding)
 		return NULL;
 	finding_at(finding, moment);
-	finding_text(&finding->where, "%s(): wr[%u]", verb_infos[moment->verb].name, strain->index);
-	finding_text(&finding->object, "%s", strain->object->name);
-	finding_step(finding, "created", &strain->object->created);
+	finding_text(&finding->where, "%s(): wr[%u]", verb_infos[moment->verb].name,
+		     queue_problem->index);
+	finding_text(&finding->object, "%s", queue_problem->object->name);
+	finding_step(finding, "created", &queue_problem->object->created);
 	return finding;
 }
 
 /* Add the steps of the oldest outstanding request and of the post. */
-static void add_steps(struct finding *finding, const struct model_strain *strain)
+static void add_steps(struct finding *finding, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_request *oldest = queue_oldest(strain->queue);
+	const struct queue_request *oldest = queue_oldest(queue_problem->queue);
 	struct moment moment;
 
 	if (oldest) {
-		moment = queue_moment(strain->queue, oldest);
+		moment = queue_moment(queue_problem->queue, oldest);
 		finding_step(finding, "oldest outstanding", &moment);
 	}
-	finding_step(finding, "posted", &strain->moment);
+	finding_step(finding, "posted", &queue_problem->moment);
 }
 
 static const char *error_name(int error, char text[32])
@@ -78,22 +79,23 @@ static const char *name_refused(const struct queue_refusal *refusal, char text[6
  * one request too many.
  */
 static void report_overflow(struct check *check, enum rule_id rule,
-			    const struct model_strain *strain)
+			    const struct model_queue_problem *queue_problem)
 {
-	const struct queue_refusal *refusal = strain->refusal;
-	struct finding *finding = add_strain(check, rule, strain);
+	const struct queue_refusal *refusal = queue_problem->refusal;
+	struct finding *finding = add_queue_problem(check, rule, queue_problem);
 	char name[64], refused[64];
 
 	if (!finding)
 		return;
-	object_name_text(strain->object, name, sizeof(name));
-	if (strain->kind == STRAIN_BEYOND)
+	object_name_text(queue_problem->object, name, sizeof(name));
+	if (queue_problem->kind == PROBLEM_BEYOND)
 		finding_text(&finding->says,
 			     "%s has %s in its %s queue, but %" PRIu64 " requests were outstanding "
 			     "after this post, which the device accepted.",
-			     name, WORDS_N(strain->limit, "slot"),
-			     strain->queue->send ? "send" : "receive", strain->number);
-	else if (strain->queue->send)
+			     name, WORDS_N(queue_problem->limit, "slot"),
+			     queue_problem->queue->send ? "send" : "receive",
+			     queue_problem->number);
+	else if (queue_problem->queue->send)
 		finding_text(&finding->says,
 			     "%s: %u of %u outstanding, %u of them signalled. %s, was refused with "
 			     "ENOMEM and never posted again.",
@@ -105,31 +107,31 @@ static void report_overflow(struct check *check, enum rule_id rule,
 			     "never posted again.",
 			     name, refusal->outstanding, refusal->limit,
 			     name_refused(refusal, refused));
-	add_steps(finding, strain);
+	add_steps(finding, queue_problem);
 }
 
 /*
  * Was the program stopped by a full queue? Not if it polled afterwards, or had handled such a
  * failure before: then it can wait, and chose not to.
  */
-static bool is_overflow(const struct model_strain *strain, bool send)
+static bool is_overflow(const struct model_queue_problem *queue_problem, bool send)
 {
-	const struct queue_refusal *refusal = strain->refusal;
+	const struct queue_refusal *refusal = queue_problem->refusal;
 
-	if (strain->queue->send != send)
+	if (queue_problem->queue->send != send)
 		return false;
-	if (strain->kind == STRAIN_BEYOND)
+	if (queue_problem->kind == PROBLEM_BEYOND)
 		return true;
-	return strain->kind == STRAIN_GIVEN_UP && refusal->full && !refusal->later &&
-	       !refusal->recovered && strain->queue->completed == refusal->completed;
+	return queue_problem->kind == PROBLEM_GIVEN_UP && refusal->full && !refusal->later &&
+	       !refusal->recovered && queue_problem->queue->completed == refusal->completed;
 }
 
 /* A program may drop datagrams on purpose. */
-static bool may_drop_requests(const struct model_strain *strain)
+static bool may_drop_requests(const struct model_queue_problem *queue_problem)
 {
-	const struct qp *qp = strain->object->qp;
+	const struct qp *qp = queue_problem->object->qp;
 
-	return strain->queue->send && (!qp || qp->type == ABI_QPT_UD);
+	return queue_problem->queue->send && (!qp || qp->type == ABI_QPT_UD);
 }
 
 /*
@@ -138,62 +140,65 @@ static bool may_drop_requests(const struct model_strain *strain)
  * until a post is refused has one refusal, or posts the refused requests later: by then it has used
  * all of its buffers.
  */
-static bool is_unnoticed(const struct model_strain *strain, bool send)
+static bool is_unnoticed(const struct model_queue_problem *queue_problem, bool send)
 {
-	const struct queue_refusal *refusal = strain->refusal;
+	const struct queue_refusal *refusal = queue_problem->refusal;
 
-	return strain->kind == STRAIN_GIVEN_UP && strain->queue->send == send && refusal->nmore &&
-	       !refusal->returned && !refusal->recovered && !strain->queue->doubt &&
-	       strain->queue->completed > refusal->completed &&
+	return queue_problem->kind == PROBLEM_GIVEN_UP && queue_problem->queue->send == send &&
+	       refusal->nmore && !refusal->returned && !refusal->recovered &&
+	       !queue_problem->queue->doubt &&
+	       queue_problem->queue->completed > refusal->completed &&
 	       (!refusal->later || refusal->later > TURNS * (uint64_t)refusal->limit) &&
-	       !may_drop_requests(strain);
+	       !may_drop_requests(queue_problem);
 }
 
 static void report_unnoticed(struct check *check, enum rule_id rule,
-			     const struct model_strain *strain)
+			     const struct model_queue_problem *queue_problem)
 {
-	const struct queue_refusal *refusal = strain->refusal;
-	bool send = strain->queue->send, lists = refusal->together > 1;
+	const struct queue_refusal *refusal = queue_problem->refusal;
+	bool send = queue_problem->queue->send, lists = refusal->together > 1;
 	const char *what = lists ? "list" : send ? "send" : "receive";
 	char name[64], where[32], requests[WORDS_COUNT];
 	struct finding *finding;
 
-	snprintf(where, sizeof(where), "wr[%u]", strain->index);
-	finding = check_add_hazard(check, rule, &strain->moment, strain->object, where);
+	snprintf(where, sizeof(where), "wr[%u]", queue_problem->index);
+	finding =
+		check_add_hazard(check, rule, &queue_problem->moment, queue_problem->object, where);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: %u of %u were outstanding, and %s in a row were refused with ENOMEM, the "
 		     "first wr_id 0x%" PRIx64 ". None was posted again, although %" PRIu64 " have "
 		     "completed since.",
-		     object_name_text(strain->object, name, sizeof(name)), refusal->outstanding,
-		     refusal->limit, words_count(refusal->nmore + 1, what, requests),
-		     refusal->bad.wr_id, strain->queue->completed - refusal->completed);
+		     object_name_text(queue_problem->object, name, sizeof(name)),
+		     refusal->outstanding, refusal->limit,
+		     words_count(refusal->nmore + 1, what, requests), refusal->bad.wr_id,
+		     queue_problem->queue->completed - refusal->completed);
 	finding_text(&finding->breaks, "%s",
 		     send ? "the program or its peer counts on them: they were never sent"
 			  : "as many messages arrive as the program believes it has receives for");
-	finding_step(finding, "created", &strain->object->created);
-	finding_step(finding, "refused", &strain->moment);
+	finding_step(finding, "created", &queue_problem->object->created);
+	finding_step(finding, "refused", &queue_problem->moment);
 }
 
-void queue_001(struct check *check, const struct model_strain *strain)
+void queue_001(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	if (is_overflow(strain, true))
-		report_overflow(check, RULE_QUEUE_001, strain);
+	if (is_overflow(queue_problem, true))
+		report_overflow(check, RULE_QUEUE_001, queue_problem);
 }
 
-void queue_002(struct check *check, const struct model_strain *strain)
+void queue_002(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	if (is_overflow(strain, false))
-		report_overflow(check, RULE_QUEUE_002, strain);
-	else if (is_unnoticed(strain, false))
-		report_unnoticed(check, RULE_QUEUE_002, strain);
+	if (is_overflow(queue_problem, false))
+		report_overflow(check, RULE_QUEUE_002, queue_problem);
+	else if (is_unnoticed(queue_problem, false))
+		report_unnoticed(check, RULE_QUEUE_002, queue_problem);
 }
 
 /* Report a resized CQ: the size that the device granted is not in the trace. */
-static void report_resized(struct check *check, const struct model_strain *strain)
+static void report_resized(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_cq *cq = strain->queue->cq;
+	const struct queue_cq *cq = queue_problem->queue->cq;
 	struct finding *finding =
 		check_add_hazard(check, RULE_QUEUE_003, &cq->resized, cq->owner, "cqe");
 
@@ -208,15 +213,15 @@ static void report_resized(struct check *check, const struct model_strain *strai
 		     "the device provides only that many entries: completions are lost");
 	finding_step(finding, "CQ created", &cq->owner->created);
 	finding_step(finding, "resized", &cq->resized);
-	finding_step(finding, "posted", &strain->moment);
+	finding_step(finding, "posted", &queue_problem->moment);
 }
 
 /* Report a CQ that was large enough only so far. */
-static void report_small_cq(struct check *check, const struct model_strain *strain)
+static void report_small_cq(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_cq *cq = strain->queue->cq;
+	const struct queue_cq *cq = queue_problem->queue->cq;
 	struct finding *finding =
-		check_add_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
+		check_add_hazard(check, RULE_QUEUE_003, &queue_problem->moment, cq->owner, "cqe");
 	char more[WORDS_COUNT];
 
 	if (!finding)
@@ -225,51 +230,51 @@ static void report_small_cq(struct check *check, const struct model_strain *stra
 		     "%s has %s; up to %" PRIu64 " requests that complete in it were outstanding, "
 		     "and the queues in use can hold %" PRIu64 ".",
 		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->high_signalled,
-		     strain->number);
+		     queue_problem->number);
 	finding_text(&finding->breaks,
 		     "%s %s outstanding, and it is polled late or a queue pair fails: completions "
 		     "are lost, and the CQ fails",
 		     words_count(cq->given + 1 - cq->high_signalled, "more request", more),
 		     cq->given == cq->high_signalled ? "is" : "are");
-	finding_step(finding, "created", &strain->moment);
+	finding_step(finding, "created", &queue_problem->moment);
 }
 
 /* Report a CQ that overruns only if the requests that are not signalled are flushed. */
-static void report_flushed_cq(struct check *check, const struct model_strain *strain)
+static void report_flushed_cq(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_cq *cq = strain->queue->cq;
+	const struct queue_cq *cq = queue_problem->queue->cq;
 	struct finding *finding =
-		check_add_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
+		check_add_hazard(check, RULE_QUEUE_003, &queue_problem->moment, cq->owner, "cqe");
 
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s has %s; up to %" PRIu64 " requests that can complete in it were "
 		     "outstanding, but at most %" PRIu64 " of them were signalled.",
-		     cq->owner->name, WORDS_N(cq->given, "entry"), strain->number,
+		     cq->owner->name, WORDS_N(cq->given, "entry"), queue_problem->number,
 		     cq->high_signalled);
 	finding_text(&finding->breaks,
 		     "a queue pair fails: its unsignalled requests are flushed and complete, too, "
 		     "and if they are more than the CQ has entries for, it overruns and fails");
-	finding_step(finding, "created", &strain->moment);
+	finding_step(finding, "created", &queue_problem->moment);
 }
 
-void queue_003(struct check *check, const struct model_strain *strain)
+void queue_003(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_cq *cq = strain->queue->cq;
+	const struct queue_cq *cq = queue_problem->queue->cq;
 	struct finding *finding;
 
-	if (strain->kind == STRAIN_NARROW_CQ)
-		report_small_cq(check, strain);
-	if (strain->kind == STRAIN_FLUSHED_CQ)
-		report_flushed_cq(check, strain);
-	if (strain->kind != STRAIN_CQ)
+	if (queue_problem->kind == PROBLEM_NARROW_CQ)
+		report_small_cq(check, queue_problem);
+	if (queue_problem->kind == PROBLEM_FLUSHED_CQ)
+		report_flushed_cq(check, queue_problem);
+	if (queue_problem->kind != PROBLEM_CQ)
 		return;
 	if (!cq->given) {
-		report_resized(check, strain);
+		report_resized(check, queue_problem);
 		return;
 	}
-	finding = add_strain(check, RULE_QUEUE_003, strain);
+	finding = add_queue_problem(check, RULE_QUEUE_003, queue_problem);
 	if (!finding)
 		return;
 	finding_text(&finding->object, "%s", cq->owner->name);
@@ -279,7 +284,7 @@ void queue_003(struct check *check, const struct model_strain *strain)
 		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->signalled,
 		     WORDS_N(cq->queues, "queue"));
 	finding_step(finding, "CQ created", &cq->owner->created);
-	finding_step(finding, "posted", &strain->moment);
+	finding_step(finding, "posted", &queue_problem->moment);
 }
 
 /* The device reports that a CQ has overrun. */
@@ -316,109 +321,110 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 }
 
 /* Report a queue full of unsignalled requests: the program ended before it posted one more. */
-static void report_unsignalled(struct check *check, const struct model_strain *strain)
+static void report_unsignalled(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue *queue = strain->queue;
-	uint64_t room = strain->limit - queue->outstanding;
-	struct finding *finding = check_add_hazard(check, RULE_QUEUE_004, &strain->moment,
-						   strain->object, "wr.send_flags");
+	const struct queue *queue = queue_problem->queue;
+	uint64_t room = queue_problem->limit - queue->outstanding;
+	struct finding *finding = check_add_hazard(check, RULE_QUEUE_004, &queue_problem->moment,
+						   queue_problem->object, "wr.send_flags");
 	char name[64], more[WORDS_COUNT];
 
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: the last %s %s unsignalled, and its send queue holds %" PRIu64 ".",
-		     object_name_text(strain->object, name, sizeof(name)),
+		     object_name_text(queue_problem->object, name, sizeof(name)),
 		     WORDS_N(queue->run, "request"), queue->run == 1 ? "was" : "were",
-		     strain->limit);
+		     queue_problem->limit);
 	finding_text(&finding->breaks,
 		     "it posts %s more: no completion will ever free a slot, and the post fails "
 		     "with ENOMEM",
 		     words_count(room + 1, "request", more));
-	finding_step(finding, "created", &strain->object->created);
-	add_steps(finding, strain);
+	finding_step(finding, "created", &queue_problem->object->created);
+	add_steps(finding, queue_problem);
 }
 
-void queue_004(struct check *check, const struct model_strain *strain)
+void queue_004(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue *queue = strain->queue;
+	const struct queue *queue = queue_problem->queue;
 	struct finding *finding;
 	char name[64];
 
-	if (strain->kind == STRAIN_FULL)
-		report_unsignalled(check, strain);
-	if (strain->kind != STRAIN_STUCK)
+	if (queue_problem->kind == PROBLEM_FULL)
+		report_unsignalled(check, queue_problem);
+	if (queue_problem->kind != PROBLEM_STUCK)
 		return;
-	finding = add_strain(check, RULE_QUEUE_004, strain);
+	finding = add_queue_problem(check, RULE_QUEUE_004, queue_problem);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: %u of %" PRIu64 " outstanding, 0 of them signalled. No completion will "
 		     "ever free a place in its send queue.",
-		     object_name_text(strain->object, name, sizeof(name)), queue->outstanding,
-		     strain->limit);
-	add_steps(finding, strain);
+		     object_name_text(queue_problem->object, name, sizeof(name)),
+		     queue->outstanding, queue_problem->limit);
+	add_steps(finding, queue_problem);
 }
 
-void queue_005(struct check *check, const struct model_strain *strain)
+void queue_005(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_limits *limits = &strain->queue->limits;
-	bool elements = strain->kind == STRAIN_SGE, send = strain->queue->send;
+	const struct queue_limits *limits = &queue_problem->queue->limits;
+	bool elements = queue_problem->kind == PROBLEM_SGE, send = queue_problem->queue->send;
 	struct finding *finding;
 	char name[64];
 
-	if (!elements && strain->kind != STRAIN_INLINE)
+	if (!elements && queue_problem->kind != PROBLEM_INLINE)
 		return;
-	finding = add_strain(check, RULE_QUEUE_005, strain);
+	finding = add_queue_problem(check, RULE_QUEUE_005, queue_problem);
 	if (!finding)
 		return;
-	object_name_text(strain->object, name, sizeof(name));
+	object_name_text(queue_problem->object, name, sizeof(name));
 	if (elements)
 		finding_text(&finding->says,
 			     "wr[%u] has %" PRIu64 " SGEs; %s supports %u, and %u were requested "
 			     "(%s).",
-			     strain->index, strain->number, name, limits->sge_given,
+			     queue_problem->index, queue_problem->number, name, limits->sge_given,
 			     limits->sge_asked, send ? "cap.max_send_sge" : "cap.max_recv_sge");
 	else
 		finding_text(&finding->says,
 			     "wr[%u] has %" PRIu64 " inline bytes; %s supports %u, and %u were "
 			     "requested (cap.max_inline_data).",
-			     strain->index, strain->number, name, limits->inline_given,
-			     limits->inline_asked);
-	finding_step(finding, "posted", &strain->moment);
+			     queue_problem->index, queue_problem->number, name,
+			     limits->inline_given, limits->inline_asked);
+	finding_step(finding, "posted", &queue_problem->moment);
 }
 
-static bool is_dropped(const struct model_strain *strain)
+static bool is_dropped(const struct model_queue_problem *queue_problem)
 {
-	const struct queue_refusal *refusal = strain->refusal;
+	const struct queue_refusal *refusal = queue_problem->refusal;
 
-	return strain->kind == STRAIN_GIVEN_UP && strain->queue->send && refusal->later &&
-	       refusal->ignored && !strain->queue->doubt && !may_drop_requests(strain);
+	return queue_problem->kind == PROBLEM_GIVEN_UP && queue_problem->queue->send &&
+	       refusal->later && refusal->ignored && !queue_problem->queue->doubt &&
+	       !may_drop_requests(queue_problem);
 }
 
-void queue_006(struct check *check, const struct model_strain *strain)
+void queue_006(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	const struct queue_refusal *refusal = strain->refusal;
+	const struct queue_refusal *refusal = queue_problem->refusal;
 	char name[64], id[32], again[32], error[32], refused[64];
 	struct finding *finding;
 
-	if (strain->kind != STRAIN_REPEATED && !is_dropped(strain)) {
-		if (is_unnoticed(strain, true))
-			report_unnoticed(check, RULE_QUEUE_006, strain);
+	if (queue_problem->kind != PROBLEM_REPEATED && !is_dropped(queue_problem)) {
+		if (is_unnoticed(queue_problem, true))
+			report_unnoticed(check, RULE_QUEUE_006, queue_problem);
 		return;
 	}
-	finding = add_strain(check, RULE_QUEUE_006, strain);
+	finding = add_queue_problem(check, RULE_QUEUE_006, queue_problem);
 	if (!finding)
 		return;
-	object_name_text(strain->object, name, sizeof(name));
+	object_name_text(queue_problem->object, name, sizeof(name));
 	event_id_text(refusal->at.id, id);
-	if (strain->kind == STRAIN_REPEATED)
+	if (queue_problem->kind == PROBLEM_REPEATED)
 		finding_text(&finding->says,
 			     "%s: wr_id 0x%" PRIx64 "..0x%" PRIx64 " were accepted at %s and "
 			     "posted again at %s. Only wr[%u], wr_id 0x%" PRIx64 ", and later "
 			     "requests had been refused, with %s.",
 			     name, refusal->first.wr_id, refusal->last.wr_id, id,
-			     event_id_text(strain->moment.id, again), refusal->taken,
+			     event_id_text(queue_problem->moment.id, again), refusal->taken,
 			     refusal->bad.wr_id, error_name(refusal->error, error));
 	else
 		finding_text(&finding->says,
@@ -426,70 +432,73 @@ void queue_006(struct check *check, const struct model_strain *strain)
 			     name_refused(refusal, refused), error_name(refusal->error, error),
 			     WORDS_N(refusal->later, "other request"),
 			     refusal->later == 1 ? "was" : "were");
-	if (strain->kind == STRAIN_REPEATED)
+	if (queue_problem->kind == PROBLEM_REPEATED)
 		finding_step(finding, "accepted in part", &refusal->at);
-	finding_step(finding, strain->kind == STRAIN_REPEATED ? "posted again" : "posted",
-		     &strain->moment);
+	finding_step(finding, queue_problem->kind == PROBLEM_REPEATED ? "posted again" : "posted",
+		     &queue_problem->moment);
 }
 
 /* A datagram was sent that does not fit into the receives of its receiver. */
-static void report_short_receive(struct check *check, const struct model_strain *strain)
+static void report_short_receive(struct check *check,
+				 const struct model_queue_problem *queue_problem)
 {
 	char name[64], sender[128], where[64];
 	struct finding *finding;
 
-	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);
-	finding = check_add_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
+	snprintf(where, sizeof(where), "wr[%u].sg_list", queue_problem->index);
+	finding = check_add_hazard(check, RULE_QUEUE_007, &queue_problem->moment,
+				   queue_problem->object, where);
 	if (!finding)
 		return;
-	words_process(check->trace, strain->other->process, sender, sizeof(sender));
+	words_process(check->trace, queue_problem->other->process, sender, sizeof(sender));
 	finding_text(&finding->says,
 		     "The receives of %s, which is of type UD, have up to %s, and a datagram of "
 		     "%" PRIu64 " that %s of %s sent needs %" PRIu64 ", 40 of them for "
 		     "the GRH.",
-		     object_name_text(strain->object, name, sizeof(name)),
-		     WORDS_N(strain->limit, "byte"), strain->number, strain->other->name, sender,
-		     strain->number + 40);
+		     object_name_text(queue_problem->object, name, sizeof(name)),
+		     WORDS_N(queue_problem->limit, "byte"), queue_problem->number,
+		     queue_problem->other->name, sender, queue_problem->number + 40);
 	finding_text(&finding->breaks,
 		     "the datagram comes: it is dropped, or its receive fails with "
 		     "IBV_WC_LOC_LEN_ERR, and the sender gets no error");
-	finding_step(finding, "created", &strain->object->created);
-	finding_step(finding, "posted", &strain->moment);
+	finding_step(finding, "created", &queue_problem->object->created);
+	finding_step(finding, "posted", &queue_problem->moment);
 }
 
-void queue_007(struct check *check, const struct model_strain *strain)
+void queue_007(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	bool room = strain->kind == STRAIN_GRH_ROOM;
+	bool room = queue_problem->kind == PROBLEM_GRH_ROOM;
 	struct finding *finding;
 	char name[64], where[64];
 
-	if (strain->kind == STRAIN_GRH_SHORT)
-		report_short_receive(check, strain);
-	if (!room && strain->kind != STRAIN_GRH_SENT)
+	if (queue_problem->kind == PROBLEM_GRH_SHORT)
+		report_short_receive(check, queue_problem);
+	if (!room && queue_problem->kind != PROBLEM_GRH_SENT)
 		return;
-	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);
-	finding = check_add_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
+	snprintf(where, sizeof(where), "wr[%u].sg_list", queue_problem->index);
+	finding = check_add_hazard(check, RULE_QUEUE_007, &queue_problem->moment,
+				   queue_problem->object, where);
 	if (!finding)
 		return;
-	object_name_text(strain->object, name, sizeof(name));
+	object_name_text(queue_problem->object, name, sizeof(name));
 	if (room)
 		finding_text(
 			&finding->says,
 			"A receive on %s, which is of type UD, has %s, and the first 40 are for "
 			"the GRH.",
-			name, WORDS_N(strain->number, "byte"));
+			name, WORDS_N(queue_problem->number, "byte"));
 	else
 		finding_text(&finding->says,
 			     "%s, which is of type UD, sends from 0x%" PRIx64
 			     ", where the buffer of a "
 			     "received datagram begins: its first 40 bytes are for the GRH.",
-			     name, strain->number);
+			     name, queue_problem->number);
 	finding_text(&finding->breaks, "%s",
 		     room ? "a message with data comes: it fails with IBV_WC_LOC_LEN_ERR"
 			  : "the receiver uses these bytes: the message itself begins 40 bytes "
 			    "later");
-	finding_step(finding, "created", &strain->object->created);
-	finding_step(finding, "posted", &strain->moment);
+	finding_step(finding, "created", &queue_problem->object->created);
+	finding_step(finding, "posted", &queue_problem->moment);
 }
 
 /* QUEUE-008 */

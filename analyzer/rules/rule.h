@@ -38,7 +38,8 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(leak, struct model_leak)       /* an object outlived its context or process */           \
 	X(key, struct model_key)         /* a request names a key that does not fit */             \
 	X(modify, struct model_modify)   /* ibv_modify_qp() has returned */                        \
-	X(misfit, struct model_misfit)   /* a post that its queue pair is not ready for */         \
+	X(invalid_post,                                                                            \
+	  struct model_invalid_post)         /* a post that its queue pair is not ready for */     \
 	X(unreached, struct model_unreached) /* the first request was not answered */              \
 	X(inside, struct model_inside)   /* a call used an object that another thread destroyed */ \
 	X(crash, struct model_crash)     /* a process crashed after a destroy */                   \
@@ -48,16 +49,16 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(returned, struct trace_event)  /* a control verb has returned */                         \
 	X(post, struct model_post)       /* requests were posted; for each post: be quick */       \
 	X(complete, struct model_complete) /* a completion that is not plain was polled */         \
-	X(strain, struct model_strain)     /* a queue got more than it holds */                    \
-	X(astray, struct model_astray)     /* a datagram without a receiver */                     \
-	X(retire, struct life)             /* a queue or CQ ends; its counts are still known */    \
-	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                  \
-	X(misuse, struct model_misuse)     /* record --strict has seen a misuse */                 \
-	X(wait, struct model_wait)         /* a process waits for an event that cannot come */     \
-	X(fork, struct trace_event)        /* a fork, in the parent */                             \
-	X(memory, struct trace_event)      /* registered memory was given back */                  \
-	X(end, struct model_exit)          /* a process ended; its objects are still known */      \
-	X(finish, struct findings)         /* the last event has been seen */
+	X(queue_problem, struct model_queue_problem) /* a queue got more than it holds */          \
+	X(astray, struct model_astray)               /* a datagram without a receiver */           \
+	X(retire, struct life)         /* a queue or CQ ends; its counts are still known */        \
+	X(batch, struct model_batch)   /* ibv_next_poll() was out of place */                      \
+	X(misuse, struct model_misuse) /* record --strict has seen a misuse */                     \
+	X(wait, struct model_wait)     /* a process waits for an event that cannot come */         \
+	X(fork, struct trace_event)    /* a fork, in the parent */                                 \
+	X(memory, struct trace_event)  /* registered memory was given back */                      \
+	X(end, struct model_exit)      /* a process ended; its objects are still known */          \
+	X(finish, struct findings)     /* the last event has been seen */
 
 #define HOOK_TYPE(hook, fact) typedef void hook##_fn(struct check *check, const fact *hook);
 EACH_HOOK(HOOK_TYPE)

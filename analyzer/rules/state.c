@@ -101,30 +101,30 @@ static struct finding *add_post(struct check *check, enum rule_id rule, const st
 	return finding;
 }
 
-static struct finding *add_misfit(struct check *check, enum rule_id rule,
-				  const struct model_misfit *misfit)
+static struct finding *add_invalid_post(struct check *check, enum rule_id rule,
+					const struct model_invalid_post *invalid_post)
 {
-	struct moment moment = moment_of(misfit->event);
+	struct moment moment = moment_of(invalid_post->event);
 
-	return add_post(check, rule, misfit->object, &moment);
+	return add_post(check, rule, invalid_post->object, &moment);
 }
 
 /* STATE-002 */
-void state_002(struct check *check, const struct model_misfit *misfit)
+void state_002(struct check *check, const struct model_invalid_post *invalid_post)
 {
-	const struct life *qp = misfit->object;
-	const struct post *post = misfit->event->post;
+	const struct life *qp = invalid_post->object;
+	const struct post *post = invalid_post->event->post;
 	char name[64], outcome[128], step[64];
 	struct finding *finding;
 
-	if (misfit->what != MISFIT_STATE && misfit->what != MISFIT_SRQ)
+	if (invalid_post->what != INVALID_POST_STATE && invalid_post->what != INVALID_POST_SRQ)
 		return;
-	finding = add_misfit(check, RULE_STATE_002, misfit);
+	finding = add_invalid_post(check, RULE_STATE_002, invalid_post);
 	if (!finding)
 		return;
 	object_name_text(qp, name, sizeof(name));
 	describe_outcome(post->verb, post->ret, outcome, sizeof(outcome));
-	if (misfit->what == MISFIT_SRQ)
+	if (invalid_post->what == INVALID_POST_SRQ)
 		finding_text(&finding->says,
 			     "%s uses a shared receive queue, but a receive was posted to the "
 			     "queue pair itself; %s.",
@@ -174,9 +174,9 @@ static void report_error(struct check *check, enum rule_id rule, const struct li
 }
 
 /* Did the program learn of the error from a completion, and not from its own call or an event? */
-static bool is_polled(const struct model_misfit *misfit)
+static bool is_polled(const struct model_invalid_post *invalid_post)
 {
-	return misfit->object->qp->told && misfit->object->qp->status;
+	return invalid_post->object->qp->told && invalid_post->object->qp->status;
 }
 
 /* STATE-003: the program did not wait until all that it posted in ERR was flushed. */
@@ -189,27 +189,28 @@ void state_003_spare(struct check *check, const struct life *life)
 }
 
 /* STATE-003 */
-void state_003(struct check *check, const struct model_misfit *misfit)
+void state_003(struct check *check, const struct model_invalid_post *invalid_post)
 {
 	struct moment posted;
 
-	if (misfit->what == MISFIT_SPARE)
-		state_003_spare(check, misfit->object);
-	if (misfit->what != MISFIT_ERROR || is_polled(misfit))
+	if (invalid_post->what == INVALID_POST_SPARE)
+		state_003_spare(check, invalid_post->object);
+	if (invalid_post->what != INVALID_POST_ERROR || is_polled(invalid_post))
 		return;
-	posted = moment_of(misfit->event);
-	report_error(check, RULE_STATE_003, misfit->object, &posted, misfit->event->post->ret);
+	posted = moment_of(invalid_post->event);
+	report_error(check, RULE_STATE_003, invalid_post->object, &posted,
+		     invalid_post->event->post->ret);
 }
 
 /*
  * A hazard of COMPL-007: one thread polled the error, another one still posts. Within a second of
  * the error, the other one may still learn of it.
  */
-static void report_late(struct check *check, const struct model_misfit *misfit)
+static void report_late(struct check *check, const struct model_invalid_post *invalid_post)
 {
-	const struct life *qp = misfit->object;
+	const struct life *qp = invalid_post->object;
 	const struct moment *moved = &qp->qp->moved;
-	struct moment moment = moment_of(misfit->event);
+	struct moment moment = moment_of(invalid_post->event);
 	char name[64], cause[96], when[32];
 	struct finding *finding;
 
@@ -232,39 +233,39 @@ static void report_late(struct check *check, const struct model_misfit *misfit)
 }
 
 /* COMPL-007 */
-void compl_007(struct check *check, const struct model_misfit *misfit)
+void compl_007(struct check *check, const struct model_invalid_post *invalid_post)
 {
-	struct moment posted = moment_of(misfit->event);
+	struct moment posted = moment_of(invalid_post->event);
 
-	if (misfit->what == MISFIT_ERROR && is_polled(misfit))
-		report_error(check, RULE_COMPL_007, misfit->object, &posted,
-			     misfit->event->post->ret);
-	if (misfit->what == MISFIT_LATE)
-		report_late(check, misfit);
+	if (invalid_post->what == INVALID_POST_ERROR && is_polled(invalid_post))
+		report_error(check, RULE_COMPL_007, invalid_post->object, &posted,
+			     invalid_post->event->post->ret);
+	if (invalid_post->what == INVALID_POST_LATE)
+		report_late(check, invalid_post);
 }
 
 /* STATE-004 */
-void state_004(struct check *check, const struct model_misfit *misfit)
+void state_004(struct check *check, const struct model_invalid_post *invalid_post)
 {
-	const struct life *qp = misfit->object;
-	const struct post *post = misfit->event->post;
+	const struct life *qp = invalid_post->object;
+	const struct post *post = invalid_post->event->post;
 	char name[64], outcome[128], number[32];
 	struct finding *finding;
 	const char *opcode, *done;
 
-	if (misfit->what != MISFIT_OPCODE && misfit->what != MISFIT_OPS)
+	if (invalid_post->what != INVALID_POST_OPCODE && invalid_post->what != INVALID_POST_OPS)
 		return;
-	finding = add_misfit(check, RULE_STATE_004, misfit);
+	finding = add_invalid_post(check, RULE_STATE_004, invalid_post);
 	if (!finding)
 		return;
 	done = post->verb == VERB_wr_abort ? "built" : "posted";
-	snprintf(number, sizeof(number), "opcode %d", post->wr[misfit->index].opcode);
-	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[misfit->index].opcode);
+	snprintf(number, sizeof(number), "opcode %d", post->wr[invalid_post->index].opcode);
+	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[invalid_post->index].opcode);
 	object_name_text(qp, name, sizeof(name));
 	describe_outcome(post->verb, post->ret, outcome, sizeof(outcome));
 	finding_text(&finding->where, "%s(): wr[%u].opcode", verb_infos[post->verb].name,
-		     misfit->index);
-	if (misfit->what == MISFIT_OPS)
+		     invalid_post->index);
+	if (invalid_post->what == INVALID_POST_OPS)
 		finding_text(&finding->says,
 			     "%s was created with send_ops_flags 0x%" PRIx64 ", which lack %s, "
 			     "but it was %s; %s.",

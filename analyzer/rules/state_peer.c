@@ -327,27 +327,28 @@ void state_005_reads(struct check *check, const struct life *life)
 }
 
 /* STATE-005: a datagram that its receiver drops. */
-void state_005_qkey(struct check *check, const struct model_strain *strain)
+void state_005_qkey(struct check *check, const struct model_queue_problem *queue_problem)
 {
 	char mine[MOST], theirs[MOST], where[64];
 	struct finding *finding;
 
-	if (strain->kind != STRAIN_QKEY)
+	if (queue_problem->kind != PROBLEM_QKEY)
 		return;
-	snprintf(where, sizeof(where), "wr[%u].wr.ud.remote_qkey", strain->index);
-	finding = check_add_hazard(check, RULE_STATE_005, &strain->moment, strain->object, where);
+	snprintf(where, sizeof(where), "wr[%u].wr.ud.remote_qkey", queue_problem->index);
+	finding = check_add_hazard(check, RULE_STATE_005, &queue_problem->moment,
+				   queue_problem->object, where);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s sent a datagram with Q_Key 0x%" PRIx64 " to %s, whose qkey is 0x%" PRIx64
 		     ".",
-		     name_end(check, strain->object, mine), strain->number,
-		     name_end(check, strain->other, theirs), strain->limit);
+		     name_end(check, queue_problem->object, mine), queue_problem->number,
+		     name_end(check, queue_problem->other, theirs), queue_problem->limit);
 	finding_text(&finding->breaks,
 		     "the program relies on the datagram: the device of the receiver drops it, and "
 		     "no completion at either end reports the loss");
-	finding_step(finding, "created", &strain->object->created);
-	finding_step(finding, "sent", &strain->moment);
+	finding_step(finding, "created", &queue_problem->object->created);
+	finding_step(finding, "sent", &queue_problem->moment);
 }
 
 /* The receive queue of a queue pair; NULL: not known, or it is an SRQ. */

@@ -45,7 +45,7 @@ struct leftover_completions {
 static uint32_t count_unpolled(const struct queue *queue)
 {
 	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from ||
-	    (queue->cq && queue->cq->strained))
+	    (queue->cq && queue->cq->overflowed))
 		return 0;
 	return queue->signalled;
 }
