@@ -387,7 +387,7 @@ static void put_empty(const struct poll_report *telling, uint32_t thread, uint32
 		  then && then->name[0]    ? then->name
 		  : object && object->name ? object->name
 					   : "a CQ",
-		  words_count(empty, "time", n));
+		  words_format_count(empty, "time", n));
 	if (!then || !then->cq.polled.thread)
 		text_addf(t, " and never found a completion");
 	else
@@ -501,13 +501,13 @@ static void describe_sleeps(struct poll_report *telling)
 
 		if (sleep->tries > FEW && telling->told++ < SHOWN)
 			text_addf(telling->t, "; thread %u called ibv_get_cq_event() %s: EAGAIN",
-				  note->all[i].thread, words_count(sleep->tries, "time", n));
+				  note->all[i].thread, words_format_count(sleep->tries, "time", n));
 		if (!at->id.thread || note->time - at->time < PATIENCE_NS ||
 		    telling->told++ >= SHOWN)
 			continue;
 		text_addf(telling->t, "; thread %u was in %s() since %s, %s", note->all[i].thread,
 			  verb_infos[at->verb].name, event_id_text(at->id, id),
-			  words_span(note->time - at->time, when));
+			  words_format_span(note->time - at->time, when));
 		if (note->all[i].barren)
 			text_addf(telling->t, BARREN);
 	}
@@ -530,7 +530,7 @@ void activity_describe(const struct activity *activity, const struct activity_no
 		text_addf(t, "; %s called no verb%s after %s, for %s", name,
 			  telling.empty ? " but for an empty poll" : "",
 			  event_id_text(note->last.id, id),
-			  words_span(note->time - note->last.time, when));
+			  words_format_span(note->time - note->last.time, when));
 }
 
 uint64_t activity_count_empty(const struct activity *activity, const struct activity_note *note,

@@ -100,9 +100,9 @@ static void describe_range(char **text, const struct use *use, const char *what)
 		       "%ckey 0x%x is %s, %s at 0x%" PRIx64 "; the request accesses %" PRIu64
 		       " at 0x%" PRIx64 ": %s%s",
 		       use->letter, use->number, what, WORDS_N(key->length, "byte"), key->addr,
-		       length, addr, words_relation(key, addr, length, relation),
-		       words_holder(use->trace, model_keys(use->model), key, addr, length,
-				    use->letter, holder));
+		       length, addr, words_describe_relation(key, addr, length, relation),
+		       words_describe_holder(use->trace, model_keys(use->model), key, addr, length,
+					     use->letter, holder));
 }
 
 static void describe_domain(char **text, const struct use *use, const char *what)
@@ -117,7 +117,7 @@ static void describe_domain(char **text, const struct use *use, const char *what
 
 static void describe_access(char **text, const struct use *use, const char *what)
 {
-	const char *lacks = words_access(use->judgement.missing);
+	const char *lacks = words_name_access(use->judgement.missing);
 
 	if (use->key->kind == OBJECT_mr)
 		cause_set_text(text, "%ckey 0x%x is %s, registered without %s", use->letter,
@@ -135,7 +135,7 @@ static void describe_dead_key(char **text, const struct use *use, const char *wh
 		cause_set_text(text, "%ckey 0x%x = %s; its %s %s began %s earlier", use->letter,
 			       use->number, what, verb_infos[destroyed->verb].name,
 			       event_id_text(destroyed->id, id),
-			       words_span(use->range.judged - destroyed->time, when));
+			       words_format_span(use->range.judged - destroyed->time, when));
 }
 
 /* Set *@text to a sentence if the key explains the refusal. */
@@ -147,7 +147,7 @@ static void explain_by_key(char **text, const struct use *use)
 
 	if (!key)
 		return;
-	words_key(use->trace, key, name, sizeof(name));
+	words_describe_key(use->trace, key, name, sizeof(name));
 	snprintf(what, sizeof(what), use->letter == 'r' ? "%s of %s" : "%s", name,
 		 process_id_text(key->process, process));
 	switch (use->judgement.fault) {
@@ -228,7 +228,8 @@ static void describe_invalidated(char **text, const struct use *use, bool whole)
 			text,
 			"invalidate_rkey 0x%x is %s of %s, a region: only windows of type 2 can "
 			"be invalidated",
-			use->number, words_key(use->trace, use->key, name, sizeof(name)), process);
+			use->number, words_describe_key(use->trace, use->key, name, sizeof(name)),
+			process);
 	else if (!use->key && whole)
 		cause_set_text(text, "invalidate_rkey 0x%x does not belong to a window of %s",
 			       use->number, process);
@@ -266,11 +267,11 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 	if (!use.key && whole)
 		cause_set_text(text, "rkey 0x%x is not the key of a region of %s for %s%s",
 			       use.number, process_id_text(use.process, process), use.name,
-			       words_renamed(causes->trace, model_keys(model), use.process,
-					     use.number, request->time, renamed));
+			       words_describe_renamed(causes->trace, model_keys(model), use.process,
+						      use.number, request->time, renamed));
 	else if (use.key && lacks)
 		cause_set_text(text, "qp_access_flags of %s of %s lack %s", use.name,
-			       process_id_text(use.process, process), words_access(lacks));
+			       process_id_text(use.process, process), words_name_access(lacks));
 }
 
 /* The messages before the one that failed have arrived; 0: not known. */
@@ -303,7 +304,7 @@ static void note_peer(struct causes *causes, struct model *model,
 	noted->destroy = other && other->state == LIFE_DYING ? other->ending : peer->destroyed;
 	noted->state = other ? qp_state(other) : QP_UNKNOWN;
 	cause_set_text(&noted->cause.name, "%s %s",
-		       words_process(causes->trace, peer->process, process, sizeof(process)),
+		       words_name_process(causes->trace, peer->process, process, sizeof(process)),
 		       qp_name(causes, peer));
 	if (qp->qp)
 		noted->tried = qp_retry_time(qp->qp);
@@ -332,19 +333,19 @@ static void name_key(const struct causes *causes, const struct model *model, con
 	if (!object || !object->name)
 		return;
 	if (key->state == KEY_DEAD && key->destroyed.time + slack > time)
-		words_key(causes->trace, key, text, size);
+		words_describe_key(causes->trace, key, text, size);
 	else if (key->state == KEY_DEAD && key->destroyed.id.thread)
 		snprintf(text, size, "%s, deregistered %s earlier", object->name,
-			 words_span(time - key->destroyed.time, when));
+			 words_format_span(time - key->destroyed.time, when));
 	else if (key->state == KEY_DEAD)
 		snprintf(text, size, "%s, ended with its process", object->name);
 	else if (key->kind == OBJECT_mw && window_state(model, key) == WINDOW_INVALID &&
 		 key->invalid.at.time + slack < time)
 		snprintf(text, size, "%s, invalidated by %s, %s earlier", object->name,
 			 event_id_text(key->invalid.at.id, id),
-			 words_span(time - key->invalid.at.time, when));
+			 words_format_span(time - key->invalid.at.time, when));
 	else
-		words_key(causes->trace, key, text, size);
+		words_describe_key(causes->trace, key, text, size);
 }
 
 static void name_keys(const struct causes *causes, struct model *model,
@@ -397,12 +398,12 @@ static void note_no_response(struct causes *causes, struct model *model,
 	const struct life *qp = complete->qp;
 	const struct peer *meant = peer ? NULL : find_intended(causes, model, qp);
 
-	noted->nowhere = why_nowhere(qp);
+	noted->nowhere = explain_unknown_address(qp);
 	if (meant) {
 		note_peer(causes, model, complete, noted, meant);
 		cause_note_misconnected(noted, qp, meant);
 	} else {
-		noted->answer = why_no_response(causes->trace, model_peers(model), qp, peer);
+		noted->answer = explain_no_response(causes->trace, model_peers(model), qp, peer);
 	}
 }
 
@@ -457,19 +458,19 @@ void causes_note_error(struct causes *causes, struct model *model,
 	if (certain && wc->status == ABI_WC_REM_ACCESS_ERR && peer)
 		describe_remote_key(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR)
-		noted->cause.key = why_no_srq(causes->trace, model, complete, peer);
+		noted->cause.key = explain_no_srq(causes->trace, model, complete, peer);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR && !noted->cause.key)
-		noted->cause.key =
-			why_refused(complete->request, peer, peer ? qp_name(causes, peer) : NULL);
+		noted->cause.key = explain_refusal(complete->request, peer,
+						   peer ? qp_name(causes, peer) : NULL);
 	if (certain && wc->status == ABI_WC_LOC_QP_OP_ERR)
-		noted->cause.key = why_reads_failed(complete->request, complete->qp);
+		noted->cause.key = explain_failed_read(complete->request, complete->qp);
 	if (certain && wc->status == ABI_WC_MW_BIND_ERR)
-		noted->cause.key = why_window_failed(causes->trace, model, complete);
+		noted->cause.key = explain_failed_window(causes->trace, model, complete);
 	if (certain && wc->status == ABI_WC_LOC_LEN_ERR)
-		noted->cause.key = why_too_long(model, complete);
+		noted->cause.key = explain_too_long(model, complete);
 	if (certain && !noted->cause.key &&
 	    (wc->status == ABI_WC_LOC_LEN_ERR || wc->status == ABI_WC_REM_INV_REQ_ERR))
-		noted->cause.key = why_receive_too_short(complete, peer);
+		noted->cause.key = explain_short_receive(complete, peer);
 	if (wc->status == ABI_WC_RETRY_EXC_ERR)
 		note_no_response(causes, model, complete, noted, peer);
 }

@@ -169,20 +169,21 @@ static void put_consumed(const struct noted_error *noted, char text[CAUSE_TEXT])
 			snprintf(text, CAUSE_TEXT,
 				 "; %s%s outstanding when the queue pair went to RESET, which "
 				 "dropped them",
-				 words_count(noted->dropped, "receive", n),
+				 words_format_count(noted->dropped, "receive", n),
 				 noted->dropped == 1 ? " was" : " were");
 		return;
 	}
 	snprintf(text, CAUSE_TEXT, "; %s%s consumed, the last posted at %s, %s",
-		 words_count(noted->posted, "receive", n), noted->posted == 1 ? " was" : " were",
-		 event_id_text(noted->last_posted.id, id),
-		 before <= noted->slack ? "at about the same time" : words_span(before, when));
+		 words_format_count(noted->posted, "receive", n),
+		 noted->posted == 1 ? " was" : " were", event_id_text(noted->last_posted.id, id),
+		 before <= noted->slack ? "at about the same time"
+					: words_format_span(before, when));
 	if (before > noted->slack)
 		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " earlier");
 	used = strlen(text);
 	if (noted->unpolled)
 		snprintf(text + used, CAUSE_TEXT - used, "; %s had come and not been polled",
-			 words_count(noted->unpolled, "message", n));
+			 words_format_count(noted->unpolled, "message", n));
 }
 
 /* "; all 64 had been posted by 4:4592, 2.3 s earlier; since the queue was full, qp3 took 60 ..." */
@@ -195,7 +196,7 @@ static void put_drain(const struct noted_error *noted, char text[CAUSE_TEXT])
 	if (noted->high && noted->time - noted->full.time > noted->slack)
 		n = snprintf(text, CAUSE_TEXT, "; all %u had been posted by %s, %s earlier",
 			     noted->high, event_id_text(noted->full.id, id),
-			     words_span(noted->time - noted->full.time, when));
+			     words_format_span(noted->time - noted->full.time, when));
 	if (noted->taken && noted->users > 1)
 		snprintf(text + n, CAUSE_TEXT - (size_t)n,
 			 "; since the queue was full, %s took %" PRIu64 " of the receives",
@@ -210,7 +211,7 @@ static void put_queue(const struct noted_error *noted, char text[CAUSE_TEXT])
 		snprintf(text, CAUSE_TEXT, "its receive queue");
 	else
 		snprintf(text, CAUSE_TEXT, "its shared receive queue %s, of %s,", noted->srq,
-			 words_count(noted->users, "queue pair", n));
+			 words_format_count(noted->users, "queue pair", n));
 }
 
 /* The event of an SRQ's limit comes once. */
@@ -225,7 +226,7 @@ static void put_limit(const struct noted_error *noted, char text[CAUSE_TEXT])
 			 "no ibv_modify_srq() armed it again",
 			 event_id_text(noted->armed.id, armed),
 			 event_id_text(noted->disarmed.id, id),
-			 words_span(noted->time - noted->disarmed.time, when));
+			 words_format_span(noted->time - noted->disarmed.time, when));
 }
 
 /* The other end's CQ may have been full: it then refuses messages. */
@@ -235,7 +236,7 @@ static void put_overrun(struct noted_error *noted)
 
 	if (noted->cq.polled && noted->time - noted->cq.polled > noted->slack)
 		snprintf(polled, sizeof(polled), "it last polled %s earlier",
-			 words_span(noted->time - noted->cq.polled, when));
+			 words_format_span(noted->time - noted->cq.polled, when));
 	else
 		snprintf(polled, sizeof(polled), "%s",
 			 noted->cq.polled ? "it polled at about the same time" : "it never polled");
@@ -265,7 +266,7 @@ static void put_receives(struct noted_error *noted)
 	else if (noted->receive.thread)
 		snprintf(came, sizeof(came), "; its %s receive, %s, was posted %s later", which,
 			 event_id_text(noted->receive, id),
-			 words_span(noted->received - noted->time, when));
+			 words_format_span(noted->received - noted->time, when));
 	else if (!noted->missed)
 		snprintf(came, sizeof(came), "; no %sreceive was posted",
 			 noted->posted ? "further " : "");
@@ -306,13 +307,14 @@ static bool put_killed(const struct causes *causes, const struct model *model,
 	    (noted->status != ABI_WC_RETRY_EXC_ERR || apart < -noted->slack))
 		return false;
 	describe_exit(process, what);
-	words_span(last_verb_time(model, process->id), last);
+	words_format_span(last_verb_time(model, process->id), last);
 	if (apart < noted->slack)
 		cause_set_text(&noted->cause.peer, "%s at about the same time, last verb at %s",
 			       what, last);
 	else
 		cause_set_text(&noted->cause.peer, "%s at %s, %s earlier, last verb at %s", what,
-			       words_span(process->end, at), words_span(apart, before), last);
+			       words_format_span(process->end, at),
+			       words_format_span(apart, before), last);
 	return true;
 }
 
@@ -353,7 +355,7 @@ static bool put_failed(const struct causes *causes, struct noted_error *noted,
 			continue;
 		name_failure(noted, error, what);
 		event_id_text(error->event, id);
-		words_earlier(noted->time - error->time, noted->slack, when);
+		words_format_earlier(noted->time - error->time, noted->slack, when);
 		cause_set_text(&noted->cause.peer, "%s at %s, %s", what, id, when);
 		return true;
 	}
@@ -373,7 +375,8 @@ static void name_rtr(const struct noted_error *noted, char text[CAUSE_TEXT])
 			 event_id_text(rtr->id, id));
 	else
 		snprintf(text, CAUSE_TEXT, " until its ibv_modify_qp(RTR) %s, %s later",
-			 event_id_text(rtr->id, id), words_span(rtr->time - noted->time, when));
+			 event_id_text(rtr->id, id),
+			 words_format_span(rtr->time - noted->time, when));
 }
 
 /* The peer was connected to another queue pair, and does not respond to this one. */
@@ -436,7 +439,7 @@ static void put_unexplained(const struct causes *causes, const struct model *mod
 		noted->answer = NULL;
 		return;
 	}
-	words_span(last_verb_time(model, noted->cause.process), last);
+	words_format_span(last_verb_time(model, noted->cause.process), last);
 	if (was_peer_alive(causes, model, noted)) {
 		cause_set_text(&noted->cause.peer, "in %s, so it could respond: %s",
 			       qp_state_name(noted->state), noted->answer);
@@ -446,7 +449,8 @@ static void put_unexplained(const struct causes *causes, const struct model *mod
 			&noted->cause.peer,
 			"in %s; %s at %s, last verb at %s: it is unknown whether it could still "
 			"respond",
-			qp_state_name(noted->state), what, words_span(process->end, end), last);
+			qp_state_name(noted->state), what, words_format_span(process->end, end),
+			last);
 	} else {
 		cause_set_text(&noted->cause.peer,
 			       "in %s at its last verb, at %s; if it was alive: %s",
@@ -465,7 +469,7 @@ static void describe_post_gap(const struct noted_error *noted, int64_t time, cha
 		return;
 	if (before > noted->slack)
 		snprintf(text, CAUSE_TEXT, ", %s before the request was posted",
-			 words_span(before, when));
+			 words_format_span(before, when));
 	else if (-before > noted->slack)
 		snprintf(text, CAUSE_TEXT, ", while the request was outstanding");
 }
@@ -478,7 +482,7 @@ static void put_destroyed(struct noted_error *noted)
 	describe_post_gap(noted, destroy->time, post);
 	cause_set_text(&noted->cause.peer, "its %s %s began %s earlier%s",
 		       verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
-		       words_span(noted->time - destroy->time, when), post);
+		       words_format_span(noted->time - destroy->time, when), post);
 }
 
 /*
@@ -497,8 +501,8 @@ static bool put_late_rtr(struct noted_error *noted)
 	cause_set_text(&noted->cause.peer,
 		       "its ibv_modify_qp(RTR) %s came %s after the request was posted, which was "
 		       "retried for %s: it responds only from RTR on",
-		       event_id_text(rtr->id, id), words_span(late, when),
-		       words_span(noted->tried, tried));
+		       event_id_text(rtr->id, id), words_format_span(late, when),
+		       words_format_span(noted->tried, tried));
 	return true;
 }
 
@@ -545,7 +549,7 @@ static void put_peer_sentence(const struct causes *causes, const struct model *m
 		 is_not_receiving(noted))
 		cause_set_text(&noted->cause.peer, "in %s since %s, %s earlier",
 			       qp_state_name(noted->state), event_id_text(noted->moved.id, id),
-			       words_span(noted->time - noted->moved.time, when));
+			       words_format_span(noted->time - noted->moved.time, when));
 }
 
 void cause_describe_peer(const struct causes *causes, const struct model *model,

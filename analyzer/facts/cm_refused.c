@@ -59,8 +59,8 @@ static void describe_swapped_port(struct trace *trace, const struct model *model
 			 "; but %s of %s listens on port %u, which is %u in the other byte order: "
 			 "is htons() missing?",
 			 listener->name,
-			 words_process(trace, listener->process, process, sizeof(process)), meant,
-			 port);
+			 words_name_process(trace, listener->process, process, sizeof(process)),
+			 meant, port);
 }
 
 char *cm_refused_reason(struct trace *trace, const struct model *model,

@@ -184,7 +184,7 @@ char *outages_describe(const struct outages *outages, const struct outage_victim
 		return NULL;
 	wording = find_wording(o->type);
 	name_port(o, of_peer, name, sizeof(name));
-	words_earlier(victim->failed - o->from, victim->slack, when);
+	words_format_earlier(victim->failed - o->from, victim->slack, when);
 	if (asprintf(&text, "%s%s %s: %s %s, %s", wording->before, name, wording->after,
 		     enum_name(enum_find("ibv_event_type"), o->type), event_id_text(o->told, id),
 		     when) < 0)

@@ -188,9 +188,9 @@ static void put_peer(struct text *t, const struct pauses *pauses, const struct m
 	    trace_order_uncertainty(pauses->trace, pause->other, id) > lasted / PART)
 		return;
 	text_addf(t, "; peer %s called no verb from %s to %s, for %s",
-		  words_process(pauses->trace, pause->other, name, sizeof(name)),
+		  words_name_process(pauses->trace, pause->other, name, sizeof(name)),
 		  event_id_text(silence.from.id, first), event_id_text(silence.to.id, last),
-		  words_span(silence.to.time - silence.from.time, when));
+		  words_format_span(silence.to.time - silence.from.time, when));
 }
 
 static void put_wait(struct text *t, const struct pauses *pauses, const struct model *model,
@@ -206,7 +206,7 @@ static void put_wait(struct text *t, const struct pauses *pauses, const struct m
 			  event_id_text(pause->from.id, id));
 	else
 		text_addf(t, " when thread %u had polled its CQ empty %s", pause->thread,
-			  words_count(pause->empty, "time", n));
+			  words_format_count(pause->empty, "time", n));
 	put_peer(t, pauses, model, process, pause);
 }
 
@@ -230,9 +230,9 @@ static void add_pause(struct pauses *pauses, const struct model *model, uint32_t
 	fact->verb = VERB_COUNT;
 	fact->time = pause->from.time;
 	fact->lasted = lasted;
-	words_process(pauses->trace, id, name, sizeof(name));
+	words_name_process(pauses->trace, id, name, sizeof(name));
 	if (asprintf(&fact->what, "%s for %s, %d %% of its run, from %s to %s", name,
-		     words_span(lasted, when), (int)(100 * lasted / run),
+		     words_format_span(lasted, when), (int)(100 * lasted / run),
 		     event_id_text(pause->from.id, first), event_id_text(pause->to.id, last)) < 0)
 		fact->what = NULL;
 	put_wait(&t, pauses, model, id, pause);

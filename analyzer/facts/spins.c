@@ -41,12 +41,12 @@ char *spins_describe(const struct model *model, uint32_t process)
 		  " posted only compare-and-swaps of the 8 bytes at 0x%" PRIx64 " of %s, %" PRIu64
 		  " for %s, as one waits for a lock",
 		  word->addr, process_id_text(word->process, peer), word->spin.n,
-		  words_span(word->spin.until - word->spin.since, span));
+		  words_format_span(word->spin.until - word->spin.since, span));
 	if (word->before.id.thread && word->last == word->spin.qp) {
 		text_addf(&t, "; the last of another queue pair was that of ");
 		put_qp(&t, model, word->other, process);
 		text_addf(&t, ", %s, %s earlier", event_id_text(word->before.id, id),
-			  words_span(word->spin.until - word->before.time, span));
+			  words_format_span(word->spin.until - word->before.time, span));
 	}
 	if (!t.failed)
 		return t.at;

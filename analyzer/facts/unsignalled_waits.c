@@ -255,9 +255,9 @@ static void add_fact(const struct unsignalled_waits *unsignalled, uint32_t proce
 	fact->stack = wait->from.stack;
 	fact->time = wait->from.time;
 	fact->lasted = wait->to - wait->from.time;
-	words_process(unsignalled->trace, process, name, sizeof(name));
+	words_name_process(unsignalled->trace, process, name, sizeof(name));
 	if (asprintf(&fact->what, "%s for %s, from %s to %s", name,
-		     words_span(fact->lasted, lasted), event_id_text(wait->from.id, id),
+		     words_format_span(fact->lasted, lasted), event_id_text(wait->from.id, id),
 		     event_id_text(wait->next, next)) < 0)
 		fact->what = NULL;
 	if (asprintf(&fact->because,
@@ -265,7 +265,7 @@ static void add_fact(const struct unsignalled_waits *unsignalled, uint32_t proce
 		     "complete on %s (sq_sig_all is 0; set IBV_SEND_SIGNALED); thread %u polled it "
 		     "empty %s",
 		     wait->queue, id, wait->name, thread_number(wait->from.id.thread),
-		     words_count(wait->empty, "time", n)) < 0)
+		     words_format_count(wait->empty, "time", n)) < 0)
 		fact->because = NULL;
 }
 

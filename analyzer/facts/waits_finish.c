@@ -63,8 +63,8 @@ static void put_dropped(struct text *t, const struct waits *waits, size_t fact)
 	text_addf(t,
 		  "%s%s of %s had no completion when the queue pair went to RESET at %s: RESET "
 		  "removes requests without a completion, only ERR flushes them",
-		  t->used ? "; " : "", words_count(dropped->receives, "receive", n), dropped->qp,
-		  event_id_text(dropped->reset.id, id));
+		  t->used ? "; " : "", words_format_count(dropped->receives, "receive", n),
+		  dropped->qp, event_id_text(dropped->reset.id, id));
 }
 
 /* Is there a fact about the process, with a sentence of its own? */
@@ -274,9 +274,10 @@ static void add_vain_wait(struct waits *waits, struct wait_before *well)
 	fact->verb = note->last.verb;
 	fact->time = note->quiet ?: note->last.time;
 	fact->lasted = note->time - fact->time;
-	words_process(waits->trace, well->process, name, sizeof(name));
-	if (asprintf(&fact->what, "%s for %s, until %s", name, words_span(fact->lasted, lasted),
-		     words_span(note->time, end)) < 0)
+	words_name_process(waits->trace, well->process, name, sizeof(name));
+	if (asprintf(&fact->what, "%s for %s, until %s", name,
+		     words_format_span(fact->lasted, lasted),
+		     words_format_span(note->time, end)) < 0)
 		fact->what = NULL;
 	waits_store_before(waits, well, (size_t)(fact - waits->facts->all));
 }
@@ -307,9 +308,10 @@ static void add_given_up(struct waits *waits, uint32_t process, struct wait_give
 	fact->verb = given_up->last.verb;
 	fact->time = given_up->quiet;
 	fact->lasted = given_up->late.end - given_up->quiet;
-	words_process(waits->trace, process, name, sizeof(name));
+	words_name_process(waits->trace, process, name, sizeof(name));
 	if (asprintf(&fact->what, "%s for %s, until %s, and connected again", name,
-		     words_span(fact->lasted, lasted), words_span(given_up->late.end, end)) < 0)
+		     words_format_span(fact->lasted, lasted),
+		     words_format_span(given_up->late.end, end)) < 0)
 		fact->what = NULL;
 	*wait = given_up->late;
 	wait->fact = (size_t)(fact - waits->facts->all);

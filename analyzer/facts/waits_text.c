@@ -25,16 +25,17 @@ static void put_waited_for(struct text *t, const struct wait *wait)
 	const char *opcode = enum_name(opcodes, wait->oldest.opcode);
 	char id[32], when[32], n[WORDS_COUNT];
 
-	text_addf(t, "%s of %s outstanding",
-		  words_count(wait->outstanding, wait->oldest.thread ? "send" : "receive", n),
-		  wait->queue);
+	text_addf(
+		t, "%s of %s outstanding",
+		words_format_count(wait->outstanding, wait->oldest.thread ? "send" : "receive", n),
+		wait->queue);
 	if (wait->oldest.thread)
 		text_addf(t, ", the oldest, %s %s, for %s", opcode ?: "one",
 			  event_id_text(queue_id(&wait->oldest), id),
-			  words_span(wait->end - wait->oldest.time, when));
+			  words_format_span(wait->end - wait->oldest.time, when));
 	else
 		text_addf(t, ", no completion polled for %s",
-			  words_span(wait->end - wait->since, when));
+			  words_format_span(wait->end - wait->since, when));
 }
 
 /*
@@ -49,7 +50,7 @@ static bool put_ended(struct text *t, const struct waits *waits, const struct wa
 
 	if (!process || process->end < 0 || process->end > wait->end - PATIENCE_NS)
 		return false;
-	words_span(process->end, when);
+	words_format_span(process->end, when);
 	if (process->status != -1 && WIFSIGNALED(process->status))
 		signal = sigabbrev_np(WTERMSIG(process->status));
 	if (signal)
@@ -71,10 +72,10 @@ static bool put_destroyed(struct text *t, const struct waits *waits, const struc
 	if (!qp || !qp->destroyed.thread || qp->destroyed_at > wait->end - PATIENCE_NS)
 		return false;
 	text_addf(t, "destroyed by %s at %s", event_id_text(qp->destroyed, id),
-		  words_span(qp->destroyed_at, when));
+		  words_format_span(qp->destroyed_at, when));
 	if (wait->work.known && wait->work.sending && wait->gone != INT64_MAX)
 		text_addf(t, ", with %s outstanding, whose completions it had not polled",
-			  words_count(wait->work.sending, "send", n));
+			  words_format_count(wait->work.sending, "send", n));
 	return true;
 }
 
@@ -111,9 +112,9 @@ static void put_sends(struct text *t, const struct wait *wait)
 	const struct peer_work *work = &wait->work;
 	char n[WORDS_COUNT];
 
-	text_addf(t, "%s%s", t->used ? ", " : "", words_count(work->to_receives, "send", n));
+	text_addf(t, "%s%s", t->used ? ", " : "", words_format_count(work->to_receives, "send", n));
 	if (work->writes)
-		text_addf(t, " and %s", words_count(work->writes, "RDMA WRITE", n));
+		text_addf(t, " and %s", words_format_count(work->writes, "RDMA WRITE", n));
 	text_addf(t, " posted by the peer, %" PRIu64 " received by this one", wait->completed);
 	if (work->writes)
 		text_addf(t, " (a WRITE has no completion at this end, IBV_WR_RDMA_WRITE_WITH_IMM "
@@ -131,7 +132,7 @@ static void put_no_receives(struct text *t, const struct wait *wait)
 	text_addf(t, "%s", t->used ? ", " : "");
 	if (work->receives)
 		text_addf(t, "its %s%s consumed and no other was posted",
-			  words_count(work->receives, "receive", n),
+			  words_format_count(work->receives, "receive", n),
 			  work->receives == 1 ? " was" : " were");
 	else if (work->dropped)
 		text_addf(t, "its RESET dropped %s and no other was posted",
@@ -169,7 +170,7 @@ static void put_last_post(struct text *t, const struct wait *wait)
 	if (!last->id.thread || last->time > wait->end)
 		return;
 	text_addf(t, ", its last post %s() %s, %s earlier", verb_infos[last->verb].name,
-		  event_id_text(last->id, id), words_span(wait->end - last->time, when));
+		  event_id_text(last->id, id), words_format_span(wait->end - last->time, when));
 	if (wait->work.state == ABI_QPS_ERR && verb_is_send(last->verb) &&
 	    last->time > wait->work.moved.time)
 		text_addf(t, ", which is flushed in ERR");
@@ -214,7 +215,7 @@ static void put_both_wait(struct text *t, const struct waits *waits, const struc
 	char n[WORDS_COUNT];
 
 	text_addf(t, "; the peer has only receives outstanding, too (%s)%s",
-		  words_count(wait->work.room, "receive", n),
+		  words_format_count(wait->work.room, "receive", n),
 		  waits_too ? ": each end waits for a message of the other" : "");
 }
 
@@ -225,9 +226,9 @@ static void put_hangup(struct text *t, const struct waits *waits, const struct w
 	text_addf(t,
 		  "; %s ended the connection by rdma_disconnect() %s, %s earlier, and no "
 		  "rdma_get_cm_event() has retrieved RDMA_CM_EVENT_DISCONNECTED of %s",
-		  words_process(waits->trace, wait->process, name, sizeof(name)),
+		  words_name_process(waits->trace, wait->process, name, sizeof(name)),
 		  event_id_text(wait->hangup.id, id),
-		  words_span(wait->end - wait->hangup.time, when), wait->hung_id);
+		  words_format_span(wait->end - wait->hangup.time, when), wait->hung_id);
 }
 
 static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait,
@@ -238,7 +239,8 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 	char name[TEXT], when[32];
 	bool gone;
 
-	text_addf(t, "; peer %s %s", words_process(waits->trace, wait->process, name, sizeof(name)),
+	text_addf(t, "; peer %s %s",
+		  words_name_process(waits->trace, wait->process, name, sizeof(name)),
 		  qp && qp->name ? qp->name : "queue pair");
 	gone = put_destroyed(&why, waits, wait) || put_ended(&why, waits, wait);
 	if (!gone)
@@ -246,7 +248,8 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 	else if (wait->oldest.thread && wait->end - wait->oldest.time < wait->retry_time)
 		text_addf(&why,
 			  "; the send fails after %s at the earliest (timeout %u, retry_cnt %u)",
-			  words_span(wait->retry_time, when), wait->timeout, wait->retry_cnt);
+			  words_format_span(wait->retry_time, when), wait->timeout,
+			  wait->retry_cnt);
 	put_peer_work(&why, wait);
 	if (why.used)
 		text_addf(t, ": %s", why.at);
@@ -264,9 +267,9 @@ static void put_sent_to_group(struct text *t, const struct waits *waits, const s
 
 	if (to && to->process != waits->facts->all[wait->fact].process)
 		text_addf(t, "; %s %s has sent %s to its multicast group, and it received %" PRIu64,
-			  words_process(waits->trace, to->process, name, sizeof(name)),
+			  words_name_process(waits->trace, to->process, name, sizeof(name)),
 			  qp && qp->name ? qp->name : "queue pair",
-			  words_count(to->messages, "datagram", n), wait->completed);
+			  words_format_count(to->messages, "datagram", n), wait->completed);
 }
 
 /* Report messages that were too long for the receive of a queue pair that cannot refuse them. */
@@ -285,9 +288,9 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 		return;
 	if (wait->datagrams)
 		text_addf(t, "; %s %s has sent %s to this queue pair, which received %" PRIu64,
-			  words_process(waits->trace, to->process, name, sizeof(name)),
+			  words_name_process(waits->trace, to->process, name, sizeof(name)),
 			  qp && qp->name ? qp->name : "queue pair",
-			  words_count(to->messages, "datagram", n), wait->completed);
+			  words_format_count(to->messages, "datagram", n), wait->completed);
 	if (bytes <= wait->room)
 		return;
 	text_addf(t, "; the last, of %s%s, did not fit: the receives have %" PRIu64,
@@ -325,7 +328,7 @@ static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, 
 		text_addf(t,
 			  "was armed by %s, %s after %s, and not polled again: a completion that "
 			  "was in the CQ by then gives no event",
-			  id, words_span(wake->armed.time - after, when), what);
+			  id, words_format_span(wake->armed.time - after, when), what);
 	else
 		text_addf(t, "was armed by %s%s", id,
 			  !cq->lying ? ""
@@ -384,7 +387,8 @@ static void put_unread(struct text *t, const struct wait *wait, uint64_t empty)
 		  "retrieved, since the last ibv_get_cq_event() on its channel was %s, %s earlier, "
 		  "which found an event of another CQ",
 		  cq->name, event_id_text(cq->wake.armed.id, armed),
-		  event_id_text(cq->read.id, read), words_span(wait->end - cq->read.time, when));
+		  event_id_text(cq->read.id, read),
+		  words_format_span(wait->end - cq->read.time, when));
 }
 
 /*
@@ -422,7 +426,7 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 
 	if (cq->lying)
 		text_addf(t, "; %s had come to %s and %s not polled",
-			  words_count(cq->lying, "completion", n), cq->name,
+			  words_format_count(cq->lying, "completion", n), cq->name,
 			  cq->lying == 1 ? "was" : "were");
 	if (cq->deaf.thread && (cq->lying || sent || wait->arrived))
 		text_addf(t,
@@ -449,7 +453,7 @@ static void put_unsignalled(struct text *t, const struct wait *wait)
 	text_addf(t,
 		  "%s of %s outstanding, %snot signalled, the last at %s: no completion can "
 		  "come to %s (sq_sig_all is 0; set IBV_SEND_SIGNALED)",
-		  words_count(wait->outstanding, "send", n), wait->queue,
+		  words_format_count(wait->outstanding, "send", n), wait->queue,
 		  wait->outstanding > 1 ? "all " : "", event_id_text(queue_id(&wait->oldest), id),
 		  wait->cq.name);
 }

@@ -45,7 +45,7 @@ static void describe_rtr_gap(const struct peers *peers, const struct life *life,
 	text[0] = '\0';
 	if (slack != INT64_MAX && (before > slack || -before > slack))
 		snprintf(text, TEXT, ", %s %s this queue pair went to RTR with that number, %s",
-			 words_span(before > 0 ? before : -before, when),
+			 words_format_span(before > 0 ? before : -before, when),
 			 before > 0 ? "before" : "after", event_id_text(life->qp->rtr.id, id));
 }
 
@@ -59,8 +59,8 @@ static void describe_claimant(struct trace *trace, const struct peers *peers,
 	text[0] = '\0';
 	if (other)
 		snprintf(text, LINE, "; %s %s, number 0x%x, is connected to this queue pair",
-			 words_process(trace, other->process, process, TEXT), name_qp(trace, other),
-			 other->number);
+			 words_name_process(trace, other->process, process, TEXT),
+			 name_qp(trace, other), other->number);
 }
 
 /* All queue pairs with that number were destroyed: the program used an old number. */
@@ -81,8 +81,9 @@ static char *name_former(struct trace *trace, const struct peers *peers, const s
 	describe_rtr_gap(peers, life, former, relation);
 	describe_claimant(trace, peers, life, expecting);
 	if (asprintf(&text, "%sdest_qp_num 0x%x was the number of %s %s, %s at %s%s%s", retries,
-		     life->qp->dest_qp_num, words_process(trace, former->process, process, TEXT),
-		     name_qp(trace, former), how, words_span(former->gone, when), relation,
+		     life->qp->dest_qp_num,
+		     words_name_process(trace, former->process, process, TEXT),
+		     name_qp(trace, former), how, words_format_span(former->gone, when), relation,
 		     expecting) < 0)
 		return NULL;
 	return text;
@@ -101,7 +102,7 @@ static void describe_swapped(struct trace *trace, const struct peers *peers, uin
 	text[0] = '\0';
 	if (peer && meant != number && !peer_next(peers, meant, peer))
 		snprintf(text, LINE, ", but 0x%x, the same in the other byte order, is %s %s",
-			 meant, words_process(trace, peer->process, process, TEXT),
+			 meant, words_name_process(trace, peer->process, process, TEXT),
 			 name_qp(trace, peer));
 }
 
@@ -134,7 +135,8 @@ static char *describe_missing_destination(struct trace *trace, const struct peer
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x is the number of %s in this trace, but none of "
 			     "them is known to be connected to this queue pair",
-			     retries, qp->dest_qp_num, words_count(namesakes, "queue pair", count));
+			     retries, qp->dest_qp_num,
+			     words_format_count(namesakes, "queue pair", count));
 	else if (describe_swapped(trace, peers, qp->dest_qp_num, reversed), *reversed) {
 		describe_claimant(trace, peers, life, expecting);
 		n = asprintf(&text, "%sdest_qp_num 0x%x matches no queue pair in this trace%s%s",
@@ -156,8 +158,8 @@ static void describe_retry_time(const struct qp *qp, char text[TEXT])
 			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
-char *why_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
-		      const struct peer *peer)
+char *explain_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
+			  const struct peer *peer)
 {
 	int state = peer && peer->life ? qp_state(peer->life) : QP_UNKNOWN;
 	char patience[TEXT], *text;
@@ -186,7 +188,7 @@ static const char *find_zero_address(const struct life *life)
 	return !path->dlid && port && !port->ethernet ? "dlid is 0" : NULL;
 }
 
-char *why_nowhere(const struct life *qp)
+char *explain_unknown_address(const struct life *qp)
 {
 	const char *zero =
 		qp->qp && qp->qp->set & ABI_QP_AV && !qp->qp->iwarp ? find_zero_address(qp) : NULL;
@@ -206,7 +208,8 @@ static bool is_atomic(int opcode)
 }
 
 /* The responder checks its queue pair before it checks the key. */
-char *why_refused(const struct queue_request *request, const struct peer *peer, const char *name)
+char *explain_refusal(const struct queue_request *request, const struct peer *peer,
+		      const char *name)
 {
 	uint32_t needed = operation_needs_remote(request->opcode);
 	uint32_t lacks = peer ? keys_qp_lacks(peer->life, needed) : 0;
@@ -222,14 +225,14 @@ char *why_refused(const struct queue_request *request, const struct peer *peer, 
 			     request->remote_addr);
 	else if (lacks)
 		n = asprintf(&text, "qp_access_flags of %s of %s lack %s", name, process,
-			     words_access(lacks));
+			     words_name_access(lacks));
 	else if (qp && needed && qp->set & ABI_QP_MAX_DEST_RD_ATOMIC && !qp->max_dest_rd_atomic &&
 		 needed != ABI_ACCESS_REMOTE_WRITE)
 		n = asprintf(&text, "max_dest_rd_atomic of %s of %s is 0", name, process);
 	return n < 0 ? NULL : text;
 }
 
-char *why_reads_failed(const struct queue_request *request, const struct life *qp)
+char *explain_failed_read(const struct queue_request *request, const struct life *qp)
 {
 	char *text = NULL;
 
@@ -274,8 +277,8 @@ static const struct life *choose_srq(struct model *model, uint32_t process)
 	return srq ?: any;
 }
 
-char *why_no_srq(struct trace *trace, struct model *model, const struct model_complete *complete,
-		 const struct peer *peer)
+char *explain_no_srq(struct trace *trace, struct model *model,
+		     const struct model_complete *complete, const struct peer *peer)
 {
 	const struct qp *qp = complete->qp->qp;
 	uint32_t srqn = complete->request->srqn;
@@ -328,7 +331,7 @@ static uint64_t sum_bytes(const struct queue *queue, const struct queue_request 
 }
 
 /* The result of an atomic has 8 bytes. */
-static char *why_atomic_failed(const struct queue *queue, const struct queue_request *request)
+static char *explain_failed_atomic(const struct queue *queue, const struct queue_request *request)
 {
 	uint64_t bytes = sum_bytes(queue, request);
 	char *text;
@@ -340,7 +343,7 @@ static char *why_atomic_failed(const struct queue *queue, const struct queue_req
 	return text;
 }
 
-char *why_too_long(struct model *model, const struct model_complete *complete)
+char *explain_too_long(struct model *model, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *context = model_context(model, qp);
 	bool datagram = qp->qp && qp->qp->type == ABI_QPT_UD;
@@ -353,7 +356,7 @@ char *why_too_long(struct model *model, const struct model_complete *complete)
 	if (!complete->queue->send)
 		return NULL;
 	if (is_atomic(complete->request->opcode))
-		return why_atomic_failed(complete->queue, complete->request);
+		return explain_failed_atomic(complete->queue, complete->request);
 	bytes = sum_bytes(complete->queue, complete->request);
 	most = find_max_bytes(device_find_port(device, number), datagram, &name);
 	if (!most || bytes <= most ||
@@ -378,7 +381,7 @@ static bool has_ordered_sends(const struct queue *queue, const struct life *qp)
 	return queue && queue->owner == qp && !queue->doubt && queue->poster != UINT32_MAX;
 }
 
-char *why_receive_too_short(const struct model_complete *complete, const struct peer *peer)
+char *explain_short_receive(const struct model_complete *complete, const struct peer *peer)
 {
 	const struct queue *queue = complete->queue, *there = NULL;
 	const struct queue_request *mine = complete->request, *theirs;

@@ -41,7 +41,8 @@ static void describe_bind_range(struct text *t, const struct key_bind *bind,
 
 	text_addf(t, "the window is %s at 0x%" PRIx64 ", and %s is %s at 0x%" PRIx64 ": %s",
 		  WORDS_N(bind->length, "byte"), bind->addr, name, WORDS_N(region->length, "byte"),
-		  region->addr, words_relation(region, bind->addr, bind->length, relation));
+		  region->addr,
+		  words_describe_relation(region, bind->addr, bind->length, relation));
 }
 
 static void describe_bind(struct trace *trace, const struct life *qp, const struct key *window,
@@ -51,16 +52,17 @@ static void describe_bind(struct trace *trace, const struct life *qp, const stru
 	uint32_t writes = bind->access & (ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC);
 	char name[TEXT], id[32];
 
-	words_key(trace, region, name, sizeof(name));
+	words_describe_key(trace, region, name, sizeof(name));
 	if (region->state == KEY_DEAD)
 		text_addf(t, "%s was destroyed by %s", name,
 			  event_id_text(region->destroyed.id, id));
 	else if (!(region->access & ABI_ACCESS_MW_BIND))
 		text_addf(t, "%s was registered without %s", name,
-			  words_access(ABI_ACCESS_MW_BIND));
+			  words_name_access(ABI_ACCESS_MW_BIND));
 	else if (writes && !(region->access & ABI_ACCESS_LOCAL_WRITE))
 		text_addf(t, "the window has %s, and %s was registered without %s",
-			  words_access(writes), name, words_access(ABI_ACCESS_LOCAL_WRITE));
+			  words_name_access(writes), name,
+			  words_name_access(ABI_ACCESS_LOCAL_WRITE));
 	else if (!region->any && bind->length && !key_holds(region, bind->addr, bind->length))
 		describe_bind_range(t, bind, region, name);
 	else if (region->pd && qp->pd && region->pd != qp->pd)
@@ -85,16 +87,16 @@ static void describe_invalidation(struct trace *trace, const struct key *key, ui
 		text_addf(t,
 			  "invalidate_rkey 0x%x is %s, a region: only windows of type 2 can be "
 			  "invalidated",
-			  number, words_key(trace, key, name, sizeof(name)));
+			  number, words_describe_key(trace, key, name, sizeof(name)));
 	else if (key->kind == OBJECT_mw && !is_same(key->invalid.at.id, own) &&
 		 key->invalid.at.id.thread)
 		text_addf(t, "invalidate_rkey 0x%x is %s, which %s had invalidated", number,
-			  words_key(trace, key, name, sizeof(name)),
+			  words_describe_key(trace, key, name, sizeof(name)),
 			  event_id_text(key->invalid.at.id, id));
 }
 
-char *why_window_failed(struct trace *trace, struct model *model,
-			const struct model_complete *complete)
+char *explain_failed_window(struct trace *trace, struct model *model,
+			    const struct model_complete *complete)
 {
 	const struct queue_request *request = complete->request;
 	const struct life *qp = complete->qp;

@@ -34,7 +34,7 @@ static const struct device *device_of(const struct refused *r, const struct life
 	return context && context->device && context->device->known ? context->device : NULL;
 }
 
-bool refused_query(const struct refused *r, char *text, size_t size)
+bool refused_explain_query(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r, r->object);
 	const struct device_port *port;
@@ -56,7 +56,7 @@ bool refused_query(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_group(const struct refused *r, char *text, size_t size)
+bool refused_explain_group(const struct refused *r, char *text, size_t size)
 {
 	const char *raw = args_text(r->event->call->args, ARG(gid.raw));
 	const struct qp *qp = r->object ? r->object->qp : NULL;
@@ -76,7 +76,7 @@ bool refused_group(const struct refused *r, char *text, size_t size)
 }
 
 /* ibv_modify_srq() */
-bool refused_limit(const struct refused *r, char *text, size_t size)
+bool refused_explain_limit(const struct refused *r, char *text, size_t size)
 {
 	const struct queue *queue = r->object ? r->object->rq : NULL;
 	int64_t mask, limit;
@@ -103,12 +103,12 @@ static bool is_not_enum_value(const struct refused *r, enum arg arg, const char 
 	return true;
 }
 
-bool refused_window(const struct refused *r, char *text, size_t size)
+bool refused_explain_window(const struct refused *r, char *text, size_t size)
 {
 	return is_not_enum_value(r, ARG(type), "ibv_mw_type", text, size);
 }
 
-bool refused_port_space(const struct refused *r, char *text, size_t size)
+bool refused_explain_port_space(const struct refused *r, char *text, size_t size)
 {
 	return is_not_enum_value(r, ARG(ps), "rdma_port_space", text, size);
 }
@@ -139,7 +139,7 @@ static bool is_reversed(const char *address, char *text, size_t size)
 	return true;
 }
 
-bool refused_address(const struct refused *r, char *text, size_t size)
+bool refused_explain_address(const struct refused *r, char *text, size_t size)
 {
 	const struct args *args = r->event->call->args;
 
@@ -149,7 +149,7 @@ bool refused_address(const struct refused *r, char *text, size_t size)
 	       is_reversed(args_text(args, ARG(src_addr)), text, size);
 }
 
-bool refused_role(const struct refused *r, char *text, size_t size)
+bool refused_explain_role(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
 	enum verb verb = r->event->call->verb;
@@ -170,7 +170,7 @@ bool refused_role(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_type(const struct refused *r, char *text, size_t size)
+bool refused_explain_type(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
 	const char *type = args_text(r->event->call->args, ARG(qp_init_attr.qp_type));
@@ -186,7 +186,7 @@ bool refused_type(const struct refused *r, char *text, size_t size)
 }
 
 /* An identifier serves one connection: rdma_connect() or rdma_accept() succeeds once. */
-bool refused_reconnect(const struct refused *r, char *text, size_t size)
+bool refused_explain_reconnect(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
 	enum verb verb = r->event->call->verb, before;
@@ -215,7 +215,7 @@ bool refused_reconnect(const struct refused *r, char *text, size_t size)
 }
 
 /* rdma_accept(): the last queue pair with the number that asked is gone. */
-bool refused_given_up(const struct refused *r, char *text, size_t size)
+bool refused_explain_given_up(const struct refused *r, char *text, size_t size)
 {
 	const struct peers *peers = &r->model->peers;
 	const struct peer *peer = NULL, *last = NULL;
@@ -234,7 +234,7 @@ bool refused_given_up(const struct refused *r, char *text, size_t size)
 		 "%s, %s earlier",
 		 id->asked, process_id_text(last->process, process),
 		 event_id_text(last->destroyed.id, at),
-		 words_span(r->event->time - last->gone, span));
+		 words_format_span(r->event->time - last->gone, span));
 	return true;
 }
 
@@ -251,7 +251,7 @@ static bool has_channel(const struct life *id)
  * Was the call made before the event that it needs? (An identifier without a channel waits in its
  * calls.)
  */
-bool refused_no_route(const struct refused *r, char *text, size_t size)
+bool refused_explain_no_route(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
 
@@ -285,7 +285,7 @@ static bool depth_exceeds(const struct refused *r, enum arg arg, int64_t most, c
 	return true;
 }
 
-bool refused_parameters(const struct refused *r, char *text, size_t size)
+bool refused_explain_parameters(const struct refused *r, char *text, size_t size)
 {
 	bool accepts = r->event->call->verb == VERB_rdma_accept;
 	const struct life *qp = find_qp(r->object);
@@ -314,7 +314,7 @@ static bool is_bad_advice(const struct refused *r, const struct key *key, size_t
 	char name[64], id[32], relation[WORDS_RELATION];
 	int64_t addr = 0, length = 0;
 
-	words_key(r->model->trace, key, name, sizeof(name));
+	words_describe_key(r->model->trace, key, name, sizeof(name));
 	if (key->state == KEY_DEAD) {
 		snprintf(text, size, "sg_list[%zu].lkey is %s, which was deregistered at %s", i,
 			 name, event_id_text(key->destroyed.id, id));
@@ -332,12 +332,12 @@ static bool is_bad_advice(const struct refused *r, const struct key *key, size_t
 	    key_holds(key, (uint64_t)addr, (uint64_t)length))
 		return false;
 	snprintf(text, size, "sg_list[%zu] leaves %s: %s", i, name,
-		 words_relation(key, (uint64_t)addr, (uint64_t)length, relation));
+		 words_describe_relation(key, (uint64_t)addr, (uint64_t)length, relation));
 	return true;
 }
 
 /* ibv_advise_mr(): the first element that it refuses. */
-bool refused_advice(const struct refused *r, char *text, size_t size)
+bool refused_explain_advice(const struct refused *r, char *text, size_t size)
 {
 	const struct keys *keys = &r->model->keys;
 	int64_t lkey;

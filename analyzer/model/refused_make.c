@@ -62,7 +62,7 @@ static bool lacks_cq(const struct refused *r, bool ex, char *text, size_t size)
 	return true;
 }
 
-bool refused_qp(const struct refused *r, char *text, size_t size)
+bool refused_explain_qp(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_qp;
 	const struct device *device = device_of(r);
@@ -115,7 +115,7 @@ static bool vector_exceeds(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_cq(const struct refused *r, char *text, size_t size)
+bool refused_explain_cq(const struct refused *r, char *text, size_t size)
 {
 	enum arg arg = r->event->call->verb == VERB_create_cq_ex ? ARG(init_attr.cqe) : ARG(cqe);
 	const struct device *device = device_of(r);
@@ -141,7 +141,7 @@ static bool count_exceeds(const struct refused *r, enum arg arg, char *text, siz
 }
 
 /* rdma_connect(3), rdma_accept(3): counts of 3 bits, as InfiniBand has them. */
-bool refused_connect(const struct refused *r, char *text, size_t size)
+bool refused_explain_connect(const struct refused *r, char *text, size_t size)
 {
 	return count_exceeds(r, ARG(conn_param.retry_count), text, size) ||
 	       count_exceeds(r, ARG(conn_param.rnr_retry_count), text, size);
@@ -162,7 +162,7 @@ static void list_fields(int64_t flags, char *text, size_t size)
 					 enum_name(names, bit) ?: "?");
 }
 
-bool refused_fields(const struct refused *r, char *text, size_t size)
+bool refused_explain_fields(const struct refused *r, char *text, size_t size)
 {
 	char names[256];
 	int64_t flags;
@@ -175,7 +175,7 @@ bool refused_fields(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_srq(const struct refused *r, char *text, size_t size)
+bool refused_explain_srq(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_srq;
 	const struct device *device = device_of(r);
@@ -187,7 +187,7 @@ bool refused_srq(const struct refused *r, char *text, size_t size)
 }
 
 /* ibv_reg_mr(3): remote write requires local write. */
-bool refused_rights(const struct refused *r, char *text, size_t size)
+bool refused_explain_rights(const struct refused *r, char *text, size_t size)
 {
 	const uint32_t writes = ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC;
 	int64_t access;
@@ -200,12 +200,12 @@ bool refused_rights(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_access(const struct refused *r, char *text, size_t size)
+bool refused_explain_access(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r);
 	int64_t length;
 
-	if (refused_rights(r, text, size))
+	if (refused_explain_rights(r, text, size))
 		return true;
 	if (!args_get(r->event->call->args, ARG(length), &length))
 		return false;
@@ -221,7 +221,7 @@ bool refused_access(const struct refused *r, char *text, size_t size)
 }
 
 /* ibv_reg_dmabuf_mr(3): @iova must have the same offset within a page as the memory. */
-bool refused_dmabuf(const struct refused *r, char *text, size_t size)
+bool refused_explain_dmabuf(const struct refused *r, char *text, size_t size)
 {
 	const int64_t mask = SMALLEST_PAGE - 1;
 	int64_t offset, iova;
@@ -235,7 +235,7 @@ bool refused_dmabuf(const struct refused *r, char *text, size_t size)
 			 (uint64_t)(iova & mask));
 		return true;
 	}
-	return refused_access(r, text, size);
+	return refused_explain_access(r, text, size);
 }
 
 /* The host copies whole words to and from the device. */
@@ -254,7 +254,7 @@ static bool explain_partial_word(const struct refused *r, int64_t offset, int64_
 }
 
 /* Device memory has no addresses, only offsets. */
-bool refused_dm(const struct refused *r, char *text, size_t size)
+bool refused_explain_dm(const struct refused *r, char *text, size_t size)
 {
 	const struct args *args = r->event->call->args;
 	const struct life *dm;
@@ -279,7 +279,7 @@ bool refused_dm(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_memory(const struct refused *r, char *text, size_t size)
+bool refused_explain_memory(const struct refused *r, char *text, size_t size)
 {
 	int64_t addr, length, access = 0;
 
@@ -307,7 +307,7 @@ static const struct process *process_of(const struct refused *r)
 }
 
 /* Queues pin memory, too; how much is not known, nor which other objects did not fit. */
-bool refused_memlock(const struct refused *r, char *text, size_t size)
+bool refused_explain_memlock(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);
 	const struct pinned *pinned = model_pinned(r->model, r->event->process);
@@ -317,14 +317,15 @@ bool refused_memlock(const struct refused *r, char *text, size_t size)
 	if (!process || !limiter)
 		return false;
 	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, %s%s%s",
-		 words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		 words_bytes(process->memlock, limit), *limiter ? "which " : "",
+		 words_format_bytes(pinned->bytes, have),
+		 words_format_count(pinned->regions, "region", regions),
+		 words_format_bytes(process->memlock, limit), *limiter ? "which " : "",
 		 *limiter ? limiter : "no CAP_IPC_LOCK", *limiter ? " applies to all users" : "");
 	return true;
 }
 
 /* Comes last: the request is within all limits, including RLIMIT_MEMLOCK. */
-bool refused_otherwise(const struct refused *r, char *text, size_t size)
+bool refused_explain_other(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);
 	const struct pinned *pinned = model_pinned(r->model, r->event->process);
@@ -338,13 +339,14 @@ bool refused_otherwise(const struct refused *r, char *text, size_t size)
 	snprintf(text, size,
 		 "not because of RLIMIT_MEMLOCK, which %s (%s pinned by %s)%s: the device or the "
 		 "kernel had no resources",
-		 held ? "CAP_IPC_LOCK lifts" : "was unlimited", words_bytes(pinned->bytes, have),
-		 words_count(pinned->regions, "region", regions),
+		 held ? "CAP_IPC_LOCK lifts" : "was unlimited",
+		 words_format_bytes(pinned->bytes, have),
+		 words_format_count(pinned->regions, "region", regions),
 		 device_of(r) && is_queue ? ", and within the device's limits" : "");
 	return true;
 }
 
-bool refused_full_queue(const struct refused *r, char *text, size_t size)
+bool refused_explain_full_queue(const struct refused *r, char *text, size_t size)
 {
 	const struct life *object = r->object;
 	const struct queue *queue;
@@ -385,7 +387,7 @@ static uint32_t find_period(const struct post *post)
 	return 0;
 }
 
-bool refused_list(const struct refused *r, char *text, size_t size)
+bool refused_explain_list(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->kind == TRACE_POST ? r->event->post : NULL;
 	const struct queue *queue = NULL;
@@ -402,6 +404,6 @@ bool refused_list(const struct refused *r, char *text, size_t size)
 	snprintf(text, size,
 		 "the list has no end: after %s it begins again, since the next of the last one is "
 		 "not NULL",
-		 words_count(period, "request", n));
+		 words_format_count(period, "request", n));
 	return true;
 }

@@ -42,7 +42,7 @@ static uint64_t find_undefined_bits(const struct refused *r, const struct field_
 	return (uint64_t)value & ~sum_values(mask->names);
 }
 
-bool refused_mask(const struct refused *r, char *text, size_t size)
+bool refused_explain_mask(const struct refused *r, char *text, size_t size)
 {
 	const struct struct_info *args = &verb_infos[r->event->call->verb].args;
 	const int error = r->event->call->error;
@@ -64,7 +64,7 @@ bool refused_mask(const struct refused *r, char *text, size_t size)
 }
 
 /* rdma-core checks these before it calls the provider. */
-bool refused_rereg(const struct refused *r, char *text, size_t size)
+bool refused_explain_rereg(const struct refused *r, char *text, size_t size)
 {
 	const struct args *args = r->event->call->args;
 	int64_t flags, access = 0;
@@ -81,6 +81,6 @@ bool refused_rereg(const struct refused *r, char *text, size_t size)
 	else if (access && !(flags & ABI_REREG_MR_CHANGE_ACCESS))
 		snprintf(text, size, "access is not 0, and flags lack IBV_REREG_MR_CHANGE_ACCESS");
 	else
-		return flags & ABI_REREG_MR_CHANGE_ACCESS && refused_rights(r, text, size);
+		return flags & ABI_REREG_MR_CHANGE_ACCESS && refused_explain_rights(r, text, size);
 	return true;
 }

@@ -23,7 +23,7 @@ static const struct device *device_of(const struct refused *r)
 	return context ? context->device : NULL;
 }
 
-bool refused_transition(const struct refused *r, char *text, size_t size)
+bool refused_explain_transition(const struct refused *r, char *text, size_t size)
 {
 	struct transition_fault fault;
 	struct qp_change change;
@@ -100,7 +100,7 @@ static bool port_fails(const struct refused *r, const struct device *device, cha
 	return true;
 }
 
-bool refused_attribute(const struct refused *r, char *text, size_t size)
+bool refused_explain_attribute(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r);
 
@@ -149,7 +149,7 @@ static bool is_dgid_zero(const struct refused *r)
 	return raw && strspn(raw, "0") == strlen(raw);
 }
 
-bool refused_path(const struct refused *r, char *text, size_t size)
+bool refused_explain_path(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r);
 	int64_t port_num, global, index = 0;
@@ -179,7 +179,7 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_resolution(const struct refused *r, char *text, size_t size)
+bool refused_explain_resolution(const struct refused *r, char *text, size_t size)
 {
 	const char *raw = args_text(r->event->call->args, ADDRESS(r, grh.dgid.raw));
 	char peer[48], source[128];
@@ -197,13 +197,13 @@ bool refused_resolution(const struct refused *r, char *text, size_t size)
 /* Posts */
 
 /* The request that was refused: *bad_wr, or the first. */
-static const struct wr *refused_wr(const struct post *post, uint32_t *ret_index)
+static const struct wr *find_refused_wr(const struct post *post, uint32_t *ret_index)
 {
 	*ret_index = post->bad ? post->bad - 1 : 0;
 	return *ret_index < post->nwr ? &post->wr[*ret_index] : NULL;
 }
 
-bool refused_elements(const struct refused *r, char *text, size_t size)
+bool refused_explain_elements(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->post;
 	bool send = post_is_send(post);
@@ -212,7 +212,7 @@ bool refused_elements(const struct refused *r, char *text, size_t size)
 	uint32_t index, most;
 	uint64_t bytes;
 
-	wr = refused_wr(post, &index);
+	wr = find_refused_wr(post, &index);
 	if (!wr || !r->object || !r->object->qp)
 		return false;
 	cap = &r->object->qp->cap;
@@ -251,7 +251,7 @@ static bool opcode_fails(const struct life *qp, const struct post *post, char *t
 	const char *opcode;
 	uint32_t index;
 
-	wr = refused_wr(post, &index);
+	wr = find_refused_wr(post, &index);
 	opcode = wr ? enum_name(enum_find("ibv_wr_opcode"), wr->opcode) : NULL;
 	if (!wr || (opcode && qp->qp->opcodes >> (wr->opcode & 31) & 1))
 		return false;
@@ -270,7 +270,7 @@ static bool inline_fails(const struct post *post, char *text, size_t size)
 	const struct wr *wr;
 	uint32_t index;
 
-	wr = refused_wr(post, &index);
+	wr = find_refused_wr(post, &index);
 	if (!wr || !(wr->send_flags & ABI_SEND_INLINE) || !operation_reads(wr->opcode))
 		return false;
 	snprintf(text, size, "%s with IBV_SEND_INLINE: its data comes from the peer",
@@ -290,7 +290,7 @@ static bool batch_fails(const struct life *qp, const struct post *post, char *te
 	return true;
 }
 
-bool refused_post(const struct refused *r, char *text, size_t size)
+bool refused_explain_post(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->post;
 
@@ -302,5 +302,5 @@ bool refused_post(const struct refused *r, char *text, size_t size)
 		return false;
 	return (post_is_send(post) &&
 		(opcode_fails(r->object, post, text, size) || inline_fails(post, text, size))) ||
-	       refused_elements(r, text, size) || batch_fails(r->object, post, text, size);
+	       refused_explain_elements(r, text, size) || batch_fails(r->object, post, text, size);
 }

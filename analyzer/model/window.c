@@ -69,7 +69,7 @@ const char *window_invalid_text(const struct key *key, int64_t time, char text[W
 
 	snprintf(text, WINDOW_TEXT, "%s %s, %s earlier, invalidated it", opcode ?: "a request",
 		 event_id_text(key->invalid.at.id, id),
-		 words_span(time - key->invalid.at.time, when));
+		 words_format_span(time - key->invalid.at.time, when));
 	return text;
 }
 

@@ -13,7 +13,7 @@
 
 enum { GRH = 40, NEAR = 4096, HEADER = 256 }; /* bytes */
 
-const char *words_span(int64_t ns, char text[32])
+const char *words_format_span(int64_t ns, char text[32])
 {
 	if (ns < 10000)
 		snprintf(text, 32, "%" PRId64 " ns", ns);
@@ -26,17 +26,18 @@ const char *words_span(int64_t ns, char text[32])
 	return text;
 }
 
-const char *words_earlier(int64_t ns, int64_t slack, char text[48])
+const char *words_format_earlier(int64_t ns, int64_t slack, char text[48])
 {
 	char span[32];
 
 	if (llabs(ns) <= slack)
 		return strcpy(text, "at about the same time");
-	snprintf(text, 48, "%s %s", words_span(llabs(ns), span), ns < 0 ? "later" : "earlier");
+	snprintf(text, 48, "%s %s", words_format_span(llabs(ns), span),
+		 ns < 0 ? "later" : "earlier");
 	return text;
 }
 
-const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size)
+const char *words_describe_key(struct trace *trace, const struct key *key, char *text, size_t size)
 {
 	const struct object *mr = trace_object(trace, key->object);
 	const struct object *pd = mr ? trace_object(trace, mr->parent) : NULL;
@@ -89,8 +90,8 @@ static const char *guess_header(const struct key *key, uint64_t addr, uint64_t l
 	return "";
 }
 
-const char *words_relation(const struct key *key, uint64_t addr, uint64_t length,
-			   char text[WORDS_RELATION])
+const char *words_describe_relation(const struct key *key, uint64_t addr, uint64_t length,
+				    char text[WORDS_RELATION])
 {
 	uint64_t end = addr + length, top = key->addr + key->length;
 	const char *guess = guess_address(key, addr);
@@ -98,26 +99,28 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 
 	if (is_address_in(key, addr))
 		snprintf(text, WORDS_RELATION, "the access ends %s past its end%s",
-			 words_count(end - top, "byte", n),
+			 words_format_count(end - top, "byte", n),
 			 end - top == GRH ? ", the length of a GRH"
 					  : guess_header(key, addr, length));
 	else if (addr < key->addr && end > key->addr)
 		snprintf(text, WORDS_RELATION, "the access begins %s before its start%s",
-			 words_count(key->addr - addr, "byte", n), guess_header(key, addr, length));
+			 words_format_count(key->addr - addr, "byte", n),
+			 guess_header(key, addr, length));
 	else if (!guess && addr > top && end > addr && end - top == GRH)
 		snprintf(text, WORDS_RELATION,
 			 "the access lies past its end, by up to %d bytes, the length of a GRH",
 			 GRH);
 	else if (!guess && addr > top && addr - top < NEAR)
 		snprintf(text, WORDS_RELATION, "the access begins %s past its end",
-			 words_count(addr - top, "byte", n));
+			 words_format_count(addr - top, "byte", n));
 	else
 		snprintf(text, WORDS_RELATION, "%s", guess ?: "they do not overlap");
 	return text;
 }
 
-const char *words_holder(struct trace *trace, const struct keys *keys, const struct key *key,
-			 uint64_t addr, uint64_t length, char letter, char text[WORDS_HOLDER])
+const char *words_describe_holder(struct trace *trace, const struct keys *keys,
+				  const struct key *key, uint64_t addr, uint64_t length,
+				  char letter, char text[WORDS_HOLDER])
 {
 	const struct key *other = keys_find_holder(keys, key, addr, length);
 	char name[WORDS_HOLDER / 2];
@@ -125,13 +128,13 @@ const char *words_holder(struct trace *trace, const struct keys *keys, const str
 	text[0] = '\0';
 	if (other)
 		snprintf(text, WORDS_HOLDER, "; it is in %s, with %ckey 0x%x",
-			 words_key(trace, other, name, sizeof(name)), letter,
+			 words_describe_key(trace, other, name, sizeof(name)), letter,
 			 letter == 'l' ? other->lkey : other->rkey);
 	return text;
 }
 
-const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
-			  uint32_t rkey, int64_t time, char text[WORDS_HOLDER])
+const char *words_describe_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
+				   uint32_t rkey, int64_t time, char text[WORDS_HOLDER])
 {
 	const struct key *key = keys_find_renamed(keys, process, rkey);
 	char name[WORDS_HOLDER / 3], id[32], when[32];
@@ -140,13 +143,13 @@ const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t
 	if (key && key->changed.time <= time)
 		snprintf(text, WORDS_HOLDER,
 			 ", but was the rkey of %s until ibv_rereg_mr() at %s, %s earlier",
-			 words_key(trace, key, name, sizeof(name)),
+			 words_describe_key(trace, key, name, sizeof(name)),
 			 event_id_text(key->changed.id, id),
-			 words_span(time - key->changed.time, when));
+			 words_format_span(time - key->changed.time, when));
 	return text;
 }
 
-const char *words_process(struct trace *trace, uint32_t id, char *text, size_t size)
+const char *words_name_process(struct trace *trace, uint32_t id, char *text, size_t size)
 {
 	const struct process *process = trace_process(trace, id);
 	const char *exe = process && process->exe ? process->exe : "";
@@ -161,12 +164,12 @@ const char *words_process(struct trace *trace, uint32_t id, char *text, size_t s
 	return text;
 }
 
-const char *words_access(uint32_t access)
+const char *words_name_access(uint32_t access)
 {
 	return enum_name(enum_find("ibv_access_flags"), access & -access) ?: "an access flag";
 }
 
-const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT])
+const char *words_format_count(uint64_t n, const char *what, char text[WORDS_COUNT])
 {
 	size_t length = strlen(what);
 	bool y = length > 1 && what[length - 1] == 'y' && !strchr("aeou", what[length - 2]);
@@ -178,7 +181,7 @@ const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT])
 	return text;
 }
 
-const char *words_bytes(uint64_t bytes, char text[32])
+const char *words_format_bytes(uint64_t bytes, char text[32])
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
 	double n = (double)bytes / 1024;
@@ -194,7 +197,7 @@ const char *words_bytes(uint64_t bytes, char text[32])
 	return text;
 }
 
-const char *words_doubt(unsigned int doubt)
+const char *words_explain_doubt(unsigned int doubt)
 {
 	static const char *const texts[] = {
 		"it was created before the recording, or imported",

@@ -27,10 +27,10 @@ static void add_estimate(struct text *text, const struct trace_clock *clock, int
 {
 	char apart[32], error[32];
 
-	text_addf(text, "its clock is %s %s", words_span(ahead < 0 ? -ahead : ahead, apart),
+	text_addf(text, "its clock is %s %s", words_format_span(ahead < 0 ? -ahead : ahead, apart),
 		  ahead < 0 ? "behind" : "ahead");
 	add_drift(text, clock);
-	text_addf(text, ", +- %s, ", words_span(clock->error, error));
+	text_addf(text, ", +- %s, ", words_format_span(clock->error, error));
 }
 
 /* Traces whose clocks are described in one sentence */

@@ -64,7 +64,7 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 
 	snprintf(name, sizeof(name), "%s %s", rule->id, rule->name);
 	snprintf(family, sizeof(family), "%.*s", (int)strcspn(rule->id, "-"), rule->id);
-	words_count(n ?: hazards, n ? "finding" : "hazard", sum);
+	words_format_count(n ?: hazards, n ? "finding" : "hazard", sum);
 	if (partly) {
 		text_addf(&why, "checked in part, because ");
 		junit_line(&why, partly);

@@ -352,7 +352,8 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	const struct cause *cause = facts_cause(facts, error);
 	char id[32], when[32], status[32];
 
-	text_addf(t, "%s  %s  ", event_id_text(error->event, id), words_span(error->time, when));
+	text_addf(t, "%s  %s  ", event_id_text(error->event, id),
+		  words_format_span(error->time, when));
 	screen_put_styled(t, screen, STYLE_ERROR, report_status(error->status, status));
 	text_addf(t, "  ");
 	if (group->count > 1)
@@ -476,7 +477,7 @@ static void print_bypass(struct screen *screen)
 	text_addf(&t, "NOT RECORDED: posts and polls that bypassed the verbs (");
 	text_printable(&t, bypass.first);
 	text_addf(&t, "()%s, %s)", bypass.functions > 1 ? " and others" : "",
-		  words_count(bypass.calls, "call", count));
+		  words_format_count(bypass.calls, "call", count));
 	wrap_mark(&screen->spans, 0, t.used, STYLE_WARNING);
 	screen_print_wrapped(screen, 0, &t);
 	text_addf(&t, "to record: " EVIDENCE_SETTINGS);

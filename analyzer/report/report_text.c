@@ -51,7 +51,7 @@ static void print_count(FILE *out, uint64_t n, const char *what)
 {
 	char text[WORDS_COUNT];
 
-	fputs(words_count(n, what, text), out);
+	fputs(words_format_count(n, what, text), out);
 }
 
 static void print_request(FILE *out, const struct first_request *request)
@@ -100,7 +100,7 @@ static void print_posted(const struct report *report, const struct first_error *
 
 	fprintf(report->out, "%sposted at %s wr[%u], %s earlier", before,
 		event_id_text(request->id, id), request->index,
-		words_span(error->time - request->posted_at, when));
+		words_format_span(error->time - request->posted_at, when));
 }
 
 /* Print the other request that may have failed: it has the same wr_id, on the other side. */
@@ -134,7 +134,7 @@ void report_print_error(const struct report *report, const struct first_error *e
 	fprintf(out, " (number 0x%x) of %s at ", error->qp_num,
 		process_id_text(error->process, process));
 	style_text(out, STYLE_NAME, event_id_text(error->event, id));
-	fprintf(out, ", %s: ", words_span(error->time, when));
+	fprintf(out, ", %s: ", words_format_span(error->time, when));
 	if (error->request.id.thread)
 		print_request(out, &error->request);
 	else
@@ -166,7 +166,7 @@ static void print_step(const struct report *report, const struct finding_step *s
 	print_name(report->out, event_id_text(moment->id, id));
 	if (moment->verb != VERB_COUNT)
 		fprintf(report->out, "  %s()", verb_infos[moment->verb].name);
-	fprintf(report->out, "  at %s%s\n", words_span(moment->time, when),
+	fprintf(report->out, "  at %s%s\n", words_format_span(moment->time, when),
 		moment->stack ? "" : "  (no call stack)");
 	print_stack(report, moment->stack);
 }
@@ -220,7 +220,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	style_put(out, STYLE_PLAIN);
 	fprintf(out, "  ");
 	print_name(out, event_id_text(finding->event, id));
-	fprintf(out, "  %s", words_span(finding->time, when));
+	fprintf(out, "  %s", words_format_span(finding->time, when));
 	if (finding->process)
 		fprintf(out, "  %s", process_id_text(finding->process, text));
 	if (process) {

@@ -106,7 +106,7 @@ static void put_finding(struct text *t, struct screen *screen, const struct grou
 	text_addf(t, "%c %s %s", finding_severity(finding), rule->id, rule->name);
 	wrap_mark(&screen->spans, 0, t->used, style_of_severity(finding_severity(finding)));
 	text_addf(t, "  %s  %s", event_id_text(finding->event, id),
-		  words_span(finding->time, when));
+		  words_format_span(finding->time, when));
 	screen_put_place(t, screen, SCREEN_FINDINGS, find_place(finding));
 	screen_put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 }

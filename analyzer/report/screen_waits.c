@@ -349,7 +349,8 @@ void screen_print_late(struct screen *screen)
 	screen_put_place(&t, screen, SCREEN_LATE, cause->first.stack);
 	screen_print_wrapped(screen, 2, &t);
 	text_addf(&t, "%s waited longest for it: %s in %s", process_id_text(longest->waiter, name),
-		  words_span(longest->ns, when), words_count(longest->times, "wait", n));
+		  words_format_span(longest->ns, when),
+		  words_format_count(longest->times, "wait", n));
 	screen_print_wrapped(screen, 4, &t);
 	text_fini(&t);
 }
@@ -412,8 +413,8 @@ void screen_print_killed(struct screen *screen)
 		snprintf(name, sizeof(name), "SIG%s", signal ?: "");
 		waits_put_processes(&t, report->trace, all[i].processes, all[i].n);
 		text_addf(&t, "%s%s at %s", signal ? " by " : "", signal ? name : "",
-			  words_span(all[i].first, first));
-		if (strcmp(words_span(all[i].last, last), first) != 0)
+			  words_format_span(all[i].first, first));
+		if (strcmp(words_format_span(all[i].last, last), first) != 0)
 			text_addf(&t, " to %s", last);
 		if (i < GROUPS_SHOWN)
 			screen_print_wrapped(screen, 2, &t);

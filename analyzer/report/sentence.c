@@ -46,7 +46,7 @@ static void put_hung(struct text *t, const struct fact *fact)
 	char when[32];
 
 	text_addf(t, "%s had not returned %s later, when the %s ended",
-		  fact->what ? fact->what : "?", words_span(fact->lasted, when),
+		  fact->what ? fact->what : "?", words_format_span(fact->lasted, when),
 		  fact->ended ? "process" : "trace");
 }
 
@@ -61,13 +61,13 @@ static void put_ended(struct text *t, struct trace *trace, const struct fact *fa
 		text_addf(t, " by SIG%s", signal);
 	if (!killed)
 		text_addf(t, " with status %d", fact->error);
-	text_addf(t, " at %s", words_span(fact->time, at));
+	text_addf(t, " at %s", words_format_span(fact->time, at));
 	if (fact->live)
-		text_addf(t, ", with %s alive", words_count(fact->live, "object", live));
+		text_addf(t, ", with %s alive", words_format_count(fact->live, "object", live));
 	text_addf(t, "; its last verb");
 	if (fact->event.thread)
 		text_addf(t, ", %s(),", verb_infos[fact->verb].name);
-	text_addf(t, " at %s", words_span(fact->last, last));
+	text_addf(t, " at %s", words_format_span(fact->last, last));
 }
 
 void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)
@@ -112,7 +112,7 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 	}
 	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s earlier", error->wr_id,
 		  event_id_text(request->id, id),
-		  words_span(error->time - request->posted_at, when));
+		  words_format_span(error->time - request->posted_at, when));
 }
 
 void sentence_error(struct text *t, struct trace *trace, const struct first_error *error,

@@ -52,7 +52,7 @@ static void put_ended(struct text *t, const struct stall *stall)
 		text_addf(t, "ended with status %d", stall->status);
 	else
 		text_addf(t, "ended%s", stall->well ? " with success" : "");
-	text_addf(t, " at %s", words_span(stall->time, when));
+	text_addf(t, " at %s", words_format_span(stall->time, when));
 }
 
 static void put_verb(struct text *t, const struct stall *stall)
@@ -62,7 +62,7 @@ static void put_verb(struct text *t, const struct stall *stall)
 
 	text_addf(t, "; its last verb, %s(),%s%s %s earlier", verb_infos[stall->last.verb].name,
 		  error ? " failed with " : "", error ?: "",
-		  words_span(stall->time - stall->last.time, when));
+		  words_format_span(stall->time - stall->last.time, when));
 }
 
 static void put_misled(struct text *t, const struct stall *stall)
@@ -81,8 +81,8 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 	char n[WORDS_COUNT], when[32];
 
 	text_addf(t, "does not poll %s: %s of %s had come to it, the first %s earlier",
-		  stall->object, words_count(stall->count, "completion", n),
-		  name_of(trace, stall->qp), words_span(stall->time - stall->since, when));
+		  stall->object, words_format_count(stall->count, "completion", n),
+		  name_of(trace, stall->qp), words_format_span(stall->time - stall->since, when));
 }
 
 /* The process called no verb: it does something else. */
@@ -93,13 +93,13 @@ static void put_without_verbs(struct text *t, const struct stall *stall)
 	if (stall->forked.id.thread)
 		text_addf(t, "called %s(), %s, and no verb since, for %s", stall->how,
 			  event_id_text(stall->forked.id, id),
-			  words_span(stall->time - stall->forked.time, when));
+			  words_format_span(stall->time - stall->forked.time, when));
 	else
 		text_addf(t, "called no verb for %s",
-			  words_span(stall->time - stall->last.time, when));
+			  words_format_span(stall->time - stall->last.time, when));
 	if (stall->count)
-		text_addf(t, "; %s had come to %s", words_count(stall->count, "completion", n),
-			  stall->object);
+		text_addf(t, "; %s had come to %s",
+			  words_format_count(stall->count, "completion", n), stall->object);
 	if (stall->seen == 'R')
 		text_addf(t, "; it was running");
 	else if (stall->seen && stall->wchan[0])
@@ -112,8 +112,8 @@ static void put_stopped(struct text *t, const struct stall *stall)
 
 	text_addf(t, "was stopped%s from %s on, for %s",
 		  stall->seen == 't' ? " by a debugger" : " by a signal",
-		  words_span(stall->seen_since, at),
-		  words_span(stall->time - stall->seen_since, when));
+		  words_format_span(stall->seen_since, at),
+		  words_format_span(stall->time - stall->seen_since, when));
 }
 
 void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall)
@@ -134,7 +134,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 	case STALL_HUNG:
 		text_addf(t, "is in %s, %s, for %s", stall->what ? stall->what : "a call",
 			  event_id_text(stall->hung, id),
-			  words_span(stall->time - stall->since, when));
+			  words_format_span(stall->time - stall->since, when));
 		return;
 	case STALL_UNPOLLED:
 		put_unpolled(t, trace, stall);
@@ -142,7 +142,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 	case STALL_FULL:
 		text_addf(t,
 			  "has filled the send queue of %s: %s outstanding, none of them signalled",
-			  stall->object, words_count(stall->count, "request", n));
+			  stall->object, words_format_count(stall->count, "request", n));
 		break;
 	case STALL_IGNORES:
 		text_addf(t, "polls another CQ than %s, where completions of %s come",
@@ -150,7 +150,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 		break;
 	case STALL_BARREN:
 		text_addf(t, "polls %s in vain (%s): no outstanding request completes in it",
-			  stall->object, words_count(stall->count, "time", n));
+			  stall->object, words_format_count(stall->count, "time", n));
 		break;
 	case STALL_QUIET:
 		put_without_verbs(t, stall);
@@ -202,7 +202,7 @@ static void put_awaited(struct text *t, const struct stall_link *link)
 	else if (link->request.thread)
 		text_addf(t, "%s %s", opcode ?: "a request", event_id_text(link->request, id));
 	else
-		text_addf(t, "%s, %s has come", words_count(link->outstanding, "receive", n),
+		text_addf(t, "%s, %s has come", words_format_count(link->outstanding, "receive", n),
 			  link->why == STALL_DATAGRAM ? "no datagram" : "nothing");
 }
 
@@ -227,7 +227,7 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 	put_end(t, trace, link->to, link->their_thread, link->other, link->cmid);
 	text_addf(t, ": ");
 	put_awaited(t, link);
-	text_addf(t, " for %s", words_span(link->until - link->since, when));
+	text_addf(t, " for %s", words_format_span(link->until - link->since, when));
 	if (link->why == STALL_CREDIT)
 		text_addf(t, ", with no receive posted");
 }
@@ -250,10 +250,10 @@ void waits_put_late(struct text *t, const struct delays *delays, uint32_t proces
 	for (size_t i = 0; i < delays->npairs; i++)
 		waiters += delays->pairs[i].cause == process;
 	text_addf(t, "was late %s, for %s, %s: %d %% of all waiting, %s of %zu processes",
-		  words_count(cause->times, "time", n), words_span(cause->late, late),
+		  words_format_count(cause->times, "time", n), words_format_span(cause->late, late),
 		  late_hows[delays_main_reason(cause)],
-		  (int)(100 * cause->ns / (delays->waited ?: 1)), words_span(cause->ns, waited),
-		  waiters);
+		  (int)(100 * cause->ns / (delays->waited ?: 1)),
+		  words_format_span(cause->ns, waited), waiters);
 }
 
 /* Lists of processes */

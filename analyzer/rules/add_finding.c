@@ -216,7 +216,7 @@ bool check_ack_wait(struct check *check, enum rule_id rule, const struct model_d
 	findings_unchecked(check->findings, rule, true,
 			   "%s(), %s, had not returned %s later, when the %s ended",
 			   verb_infos[destroy->moment.verb].name,
-			   event_id_text(destroy->moment.id, id), words_span(waited, when),
+			   event_id_text(destroy->moment.id, id), words_format_span(waited, when),
 			   destroy->ended ? "process" : "trace");
 	return false;
 }

@@ -124,8 +124,9 @@ void perf_008(struct check *check, const struct life *life)
 		     "the completion of the one before, though the queue has room for %" PRIu32 ". "
 		     "One request was outstanding in %s of %s, %.0f %% of the time.",
 		     serial->turns, queue->posted, object_name_text(life, name, sizeof(name)),
-		     queue->limits.given, words_span(serial->flight_ns, flight),
-		     words_span(both, whole), 100 * (double)serial->flight_ns / ((double)both + 1));
+		     queue->limits.given, words_format_span(serial->flight_ns, flight),
+		     words_format_span(both, whole),
+		     100 * (double)serial->flight_ns / ((double)both + 1));
 	finding_set_last_post(finding, queue, life->process);
 }
 
@@ -152,8 +153,9 @@ void perf_008_turns(struct check *check, const struct model_exit *end)
 		     "directly after the completion of one on another queue pair, though each "
 		     "queue was empty. One request was outstanding in %s of %s, %.0f %% of the "
 		     "time.",
-		     turns->n, steady->sends, words_span(turns->flight_ns, flight),
-		     words_span(both, whole), 100 * (double)turns->flight_ns / ((double)both + 1));
+		     turns->n, steady->sends, words_format_span(turns->flight_ns, flight),
+		     words_format_span(both, whole),
+		     100 * (double)turns->flight_ns / ((double)both + 1));
 	finding_step(finding, "the last", &turns->last);
 }
 

@@ -18,7 +18,7 @@ static const char *name_qp(struct check *check, uint32_t process, uint32_t id, c
 	char name[128];
 
 	snprintf(text, MOST, "%s of %s", object && object->name ? object->name : "a queue pair",
-		 words_process(check->trace, process, name, sizeof(name)));
+		 words_name_process(check->trace, process, name, sizeof(name)));
 	return text;
 }
 
@@ -51,13 +51,14 @@ static void describe_all(struct check *check, struct finding *finding,
 	const struct object *successor = trace_object(check->trace, astray->successor);
 	char count[WORDS_COUNT], span[32], group[48], since[MOST];
 
-	words_count(astray->count, "datagram", count);
+	words_format_count(astray->count, "datagram", count);
 	if (astray->what == ASTRAY_GONE)
 		finding_text(&finding->says,
 			     "%s sent %s to number 0x%x, the first %s after %s, which had this "
 			     "number, was destroyed; %s has since been created there.",
 			     mine, count, astray->number,
-			     words_span(astray->moment.time - astray->peer->gone, span), theirs,
+			     words_format_span(astray->moment.time - astray->peer->gone, span),
+			     theirs,
 			     name_qp(check, successor ? successor->process : 0, astray->successor,
 				     since));
 	else if (astray->what == ASTRAY_IDLE_NUMBER)

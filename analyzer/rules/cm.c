@@ -149,7 +149,7 @@ static void report_option(struct check *check, const struct life *id, const stru
 		return;
 	if (has_talked(id))
 		snprintf(talk, sizeof(talk), "%s after its %s() at %s",
-			 words_span(moment->time - id->cm_call.time, when),
+			 words_format_span(moment->time - id->cm_call.time, when),
 			 verb_infos[id->cm_call.verb].name, event_id_text(id->cm_call.id, at));
 	finding_text(&finding->says,
 		     "%s of %s was set %s: it takes effect %s, and not later, but "
@@ -226,7 +226,8 @@ void cm_002(struct check *check, const struct model_destroy *destroy)
 	finding_text(&finding->says,
 		     "%s(%s) never returned (%s, until the %s ended): %" PRIu64 " event%s "
 		     "retrieved for it, the last by %s, but not acknowledged.",
-		     verb, object->name, words_span(destroy->end - destroy->moment.time, when),
+		     verb, object->name,
+		     words_format_span(destroy->end - destroy->moment.time, when),
 		     destroy->ended ? "process" : "trace", object->events,
 		     object->events == 1 ? " was" : "s were", event_id_text(object->got.id, id));
 	finding_step(finding, "created", &object->created);

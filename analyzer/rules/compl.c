@@ -17,9 +17,9 @@ static const char *list_unacked(const struct life *object, char text[OWED])
 		snprintf(text, OWED, "%s and %s", WORDS_N(object->events, "completion event"),
 			 WORDS_N(object->async_events, "asynchronous event"));
 	else if (object->events)
-		words_count(object->events, "completion event", text);
+		words_format_count(object->events, "completion event", text);
 	else
-		words_count(object->async_events, "asynchronous event", text);
+		words_format_count(object->async_events, "asynchronous event", text);
 	return text;
 }
 
@@ -31,7 +31,7 @@ static void describe_unacked(struct finding *finding, const struct model_destroy
 
 	list_unacked(destroy->object, events);
 	object_name_text(destroy->object, name, sizeof(name));
-	words_span(waited, when + 1);
+	words_format_span(waited, when + 1);
 	if (destroy->returned)
 		finding_text(&finding->says,
 			     "%s of %s had been retrieved but not acknowledged when %s() destroyed "
@@ -168,7 +168,7 @@ void compl_004(struct check *check, const struct model_wait *wait)
 		     "%" PRIu64 " completion%s waited in %s for %s while %s() waited for its "
 		     "event: %s was %s.",
 		     wait->wake->lying, wait->wake->lying == 1 ? "" : "s", wait->cq->name,
-		     words_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
+		     words_format_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);
 	if (!wait->wake->is_armed)
 		finding_text(&finding->breaks,
@@ -207,14 +207,14 @@ static void describe_other_armed(struct finding *finding, const struct cq_event_
 		     "%s, first at %s, messages in %s were polled up to %s after they had come: it "
 		     "was never armed, but %s of the same channel was.",
 		     WORDS_N(late->times, "time"), event_id_text(late->armed.id, id), cq,
-		     words_span(late->longest, span), armed);
+		     words_format_span(late->longest, span), armed);
 }
 
 static void describe_late(struct finding *finding, const struct cq_event_late *late, const char *cq)
 {
 	char span[32], n[WORDS_COUNT], id[32];
 
-	words_count(late->times + late->events, "time", n);
+	words_format_count(late->times + late->events, "time", n);
 	event_id_text(late->armed.id, id);
 	if (late->solicited)
 		finding_text(
@@ -222,13 +222,13 @@ static void describe_late(struct finding *finding, const struct cq_event_late *l
 			"%s, first at %s, %s was armed for solicited events only, and messages "
 			"without IBV_SEND_SOLICITED were polled up to %s after they had come, "
 			"without an event.",
-			n, id, cq, words_span(late->longest, span));
+			n, id, cq, words_format_span(late->longest, span));
 	else
 		finding_text(&finding->says,
 			     "%s, first at %s, a completion was in %s when it was armed, which "
 			     "gives no event, and the thread waited without polling it again%s%s.",
 			     n, id, cq, late->times ? ", up to " : " until another event came",
-			     late->times ? words_span(late->longest, span) : "");
+			     late->times ? words_format_span(late->longest, span) : "");
 }
 
 /*
@@ -248,7 +248,7 @@ void compl_004_moderated(struct check *check, const struct life *life)
 	finding = check_add_hazard(check, RULE_COMPL_004, &cq->moderated, life, "attr");
 	if (!finding)
 		return;
-	words_span(INT64_C(1000) * cq->moderate_us, span);
+	words_format_span(INT64_C(1000) * cq->moderate_us, span);
 	finding_text(&finding->says,
 		     "%s gives an event after %u completions or %s (ibv_modify_cq()), and no poll "
 		     "found more than %s in it.",
@@ -310,7 +310,7 @@ void compl_004_left(struct check *check, const struct life *cq)
 		     "%" PRIu64 " times, first at %s, a completion was in %s when it was armed, "
 		     "the thread polled others, and waited for the next event, up to %s.",
 		     left->times, event_id_text(left->armed.id, id), cq->name,
-		     words_span(left->longest, span));
+		     words_format_span(left->longest, span));
 	finding_text(&finding->breaks,
 		     "no other message follows: what was there before the arming gives no event, "
 		     "so it stays there unless the CQ is polled until it is empty");

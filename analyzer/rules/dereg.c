@@ -129,7 +129,7 @@ static void describe_in_flight(struct finding *finding, const struct in_flight *
 		     found->n == 1 ? "was" : "were", found->first.queue->name,
 		     key_place(&found->first, place), key_request(found->first.opcode),
 		     event_id_text(found->first.at.id, id),
-		     words_span(change->at.time - found->first.at.time, when));
+		     words_format_span(change->at.time - found->first.at.time, when));
 	finding_step(finding, "registered", &change->mr->created);
 	finding_step(finding, "posted", &found->first.at);
 	finding_step(finding, change->what, &change->at);
@@ -287,13 +287,13 @@ void mkey_005_late(struct check *check, const struct model_complete *complete)
 	use.number = use.key->lkey;
 	finding = key_finding(check, RULE_MKEY_005, &use);
 	if (finding)
-		finding_text(&finding->says,
-			     "%s of the receive at %s uses lkey 0x%x, which was %s until %s() at "
-			     "%s; the receive was outstanding then, and completed with "
-			     "IBV_WC_LOC_PROT_ERR %s later.",
-			     key_place(&use, place), event_id_text(use.at.id, posted), use.number,
-			     key_name(check, use.key, name),
-			     verb_infos[use.key->destroyed.verb].name,
-			     event_id_text(use.key->destroyed.id, id),
-			     words_span(complete->event->time - use.key->destroyed.time, when));
+		finding_text(
+			&finding->says,
+			"%s of the receive at %s uses lkey 0x%x, which was %s until %s() at "
+			"%s; the receive was outstanding then, and completed with "
+			"IBV_WC_LOC_PROT_ERR %s later.",
+			key_place(&use, place), event_id_text(use.at.id, posted), use.number,
+			key_name(check, use.key, name), verb_infos[use.key->destroyed.verb].name,
+			event_id_text(use.key->destroyed.id, id),
+			words_format_span(complete->event->time - use.key->destroyed.time, when));
 }

@@ -45,7 +45,7 @@ void state_007_lack(struct check *check, const struct life *life)
 	finding_text(&finding->says,
 		     "%s had no receive left for %s, until %s: %s %s waiting for one, the first "
 		     "posted at %s.",
-		     object_name_text(life, name, sizeof(name)), words_span(dry->lack, lack),
+		     object_name_text(life, name, sizeof(name)), words_format_span(dry->lack, lack),
 		     event_id_text(dry->replenished.id, id), WORDS_N(dry->lacking, "message"),
 		     dry->lacking == 1 ? "was" : "were", event_id_text(dry->lacked.id, first));
 	finding_text(&finding->breaks,
@@ -78,9 +78,9 @@ void state_007_dry(struct check *check, const struct life *life)
 		     "for %s: senders were delayed during %s of %s.",
 		     object_name_text(life, name, sizeof(name)), WORDS_N(queue->high, "receive"),
 		     WORDS_N(dry->waiting, "message"), dry->delayed, dry->messages,
-		     words_span(qp_rnr_time(dry->timer), timer), dry->timer,
-		     words_span(dry->longest, longest), words_span(dry->ns, delayed),
-		     words_span(dry->last - dry->first, whole));
+		     words_format_span(qp_rnr_time(dry->timer), timer), dry->timer,
+		     words_format_span(dry->longest, longest), words_format_span(dry->ns, delayed),
+		     words_format_span(dry->last - dry->first, whole));
 	finding_text(&finding->breaks,
 		     "there are more senders, or a receiver that is slower: each message that "
 		     "finds no receive is sent again after that time, and fails with "
@@ -107,7 +107,7 @@ void state_007_credit(struct check *check, const struct life *life)
 		     "used all receives, and the next receive was posted after it, up to %s later. "
 		     "The peer received that message before it sent its next one.",
 		     object_name_text(life, name, sizeof(name)), credit->times,
-		     event_id_text(credit->first.id, id), words_span(credit->longest, span));
+		     event_id_text(credit->first.id, id), words_format_span(credit->longest, span));
 	finding_text(
 		&finding->breaks,
 		"the peer answers sooner, or this thread is held up between the two: the "

@@ -29,15 +29,16 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 
 	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s(): length", verb);
-	finding_text(
-		&finding->says,
-		"%s() of %s failed with ENOMEM: %s had %s pinned by %s, "
-		"RLIMIT_MEMLOCK is %s, %s%s%s.",
-		verb, words_bytes(wanted, asked), process_id_text(event->process, process_name),
-		words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		words_bytes(process->memlock, limit), *limiter ? "which " : "",
-		*limiter ? limiter : "and it had no CAP_IPC_LOCK",
-		*limiter ? " applies to all users, including root" : "");
+	finding_text(&finding->says,
+		     "%s() of %s failed with ENOMEM: %s had %s pinned by %s, "
+		     "RLIMIT_MEMLOCK is %s, %s%s%s.",
+		     verb, words_format_bytes(wanted, asked),
+		     process_id_text(event->process, process_name),
+		     words_format_bytes(pinned->bytes, have),
+		     words_format_count(pinned->regions, "region", regions),
+		     words_format_bytes(process->memlock, limit), *limiter ? "which " : "",
+		     *limiter ? limiter : "and it had no CAP_IPC_LOCK",
+		     *limiter ? " applies to all users, including root" : "");
 	if (pinned->regions)
 		finding_step(finding, "registered before", &pinned->last);
 	finding_step(finding, "refused", &moment);
@@ -99,7 +100,7 @@ static void report_direct(void *arg, const struct coverage_direct *direct)
 	finding_text(&finding->says,
 		     "%s called %s() %s: data sent and received this way is not in the trace.",
 		     process_id_text(process, text), direct->function,
-		     words_count(direct->times, "time", count));
+		     words_format_count(direct->times, "time", count));
 	if (finding->says && finding->says[0] == 'p')
 		finding->says[0] = 'P';
 }

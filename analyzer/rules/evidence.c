@@ -119,7 +119,8 @@ static void note_direct_call(struct findings *findings, const char *name, bool c
 			if (called)
 				findings_unchecked(findings, rule, *kind == 'd',
 						   "%s() %s (%s, table coverage)", name,
-						   direct[i].text, words_count(n, "call", count));
+						   direct[i].text,
+						   words_format_count(n, "call", count));
 			else
 				findings_unchecked(findings, rule, *kind == 'd',
 						   "%s(), which the program may call, %s", name,
@@ -155,7 +156,8 @@ static void note_blind_spot(struct findings *findings, const char *what, uint64_
 			if (blind[i].all || needs_evidence(rule, blind[i].kind))
 				findings_unchecked(findings, rule, !blind[i].all,
 						   "%s were not recorded (%s, table coverage)",
-						   blind[i].text, words_count(n, "time", count));
+						   blind[i].text,
+						   words_format_count(n, "time", count));
 	}
 }
 

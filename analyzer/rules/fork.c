@@ -175,8 +175,9 @@ void fork_001(struct check *check, const struct trace_event *fork)
 		     "does not copy their pages, and fork support is off (ibv_fork_init(), "
 		     "RDMAV_FORK_SAFE=1).",
 		     fork->process, fork->fork->how ? fork->fork->how : "fork",
-		     words_count(pinned->regions, "region", regions),
-		     words_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
+		     words_format_count(pinned->regions, "region", regions),
+		     words_format_bytes(pinned->bytes, bytes),
+		     pinned->regions == 1 ? "was" : "were");
 	moment = moment_of(fork);
 	finding_step(finding, "registered last", &pinned->last);
 	finding_step(finding, "forked", &moment);
@@ -206,7 +207,7 @@ void fork_002(struct check *check, const struct trace_event *returned)
 			"ibv_fork_init() returned EINVAL: the first memory had been registered "
 			"at %s, %s earlier. Fork support is off.",
 			event_id_text(pinned->first.id, id),
-			words_span(moment.time - pinned->first.time, span));
+			words_format_span(moment.time - pinned->first.time, span));
 	else
 		finding_text(&finding->says, "ibv_fork_init() returned EINVAL: memory had been "
 					     "registered before, by a library or a provider. Fork "
@@ -389,8 +390,9 @@ void fork_001_copied(struct check *check, const struct trace_event *fork)
 		     "ibv_fork_init() or RDMAV_FORK_SAFE. This kernel copies these pages for the "
 		     "child.",
 		     fork->process, fork->fork->how ? fork->fork->how : "fork",
-		     words_count(pinned->regions, "region", regions),
-		     words_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
+		     words_format_count(pinned->regions, "region", regions),
+		     words_format_bytes(pinned->bytes, bytes),
+		     pinned->regions == 1 ? "was" : "were");
 	finding_text(&finding->breaks,
 		     "the kernel is older than 5.12: if the process writes to a registered page "
 		     "while the child exists, it gets a new page, and the device uses the old one");
@@ -422,8 +424,9 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	finding_text(&finding->says,
 		     "Process %u registered memory %d times within %s under fork support, and "
 		     "then had %s.",
-		     moment.process, CHURN, words_span(moment.time - pinned->streak_began, span),
-		     words_count(pinned->regions, "region", regions));
+		     moment.process, CHURN,
+		     words_format_span(moment.time - pinned->streak_began, span),
+		     words_format_count(pinned->regions, "region", regions));
 	finding_step(finding, "registered", &moment);
 }
 

@@ -196,8 +196,9 @@ static bool report_growth(struct check *check, const struct model_exit *end,
 		return true;
 	finding_text(&finding->says,
 		     "%s was left with %s%s, created one after the other from %s to %s: %s.",
-		     process_id_text(end->process, process), words_count(n, growth->noun, count),
-		     growth->which, old->name, last->name, *growth->why);
+		     process_id_text(end->process, process),
+		     words_format_count(n, growth->noun, count), growth->which, old->name,
+		     last->name, *growth->why);
 	finding_text(&finding->breaks, "it runs longer: %s", growth->limit);
 	finding_step(finding, "the first", &old->created);
 	finding_step(finding, "the last", &last->created);
@@ -228,9 +229,9 @@ static void report_different(struct check *check, const struct model_exit *end,
 		     "%s was left with %s, created from %s to %s: about as many in each quarter of "
 		     "its %s sends, and %s of those created since the first send %s destroyed.",
 		     process_id_text(end->process, process),
-		     words_count(ones->left, growth->noun, count), ones->first->name, last->name,
-		     COUNT_OF(steady->sends), ones->gone ? COUNT_OF(ones->gone) : "none",
-		     ones->gone == 1 ? "was" : "were");
+		     words_format_count(ones->left, growth->noun, count), ones->first->name,
+		     last->name, COUNT_OF(steady->sends),
+		     ones->gone ? COUNT_OF(ones->gone) : "none", ones->gone == 1 ? "was" : "were");
 	finding_text(&finding->breaks, "it runs longer: %s", growth->limit);
 	finding_step(finding, "the first", &ones->first->created);
 	finding_step(finding, "the last", &last->created);

@@ -59,7 +59,7 @@ void life_001(struct check *check, const struct model_use *use)
 		&finding->says, "%s was %s by %s() at %s, %s earlier, and %s() used it again%s.",
 		object_name_text(object, name, sizeof(name)), end,
 		verb_infos[object->destroyed.verb].name, event_id_text(object->destroyed.id, id),
-		words_span(use->event->time - object->destroyed.time, when),
+		words_format_span(use->event->time - object->destroyed.time, when),
 		verb_infos[use->verb].name, use_result_text(use, outcome, sizeof(outcome)));
 }
 
@@ -82,7 +82,7 @@ void life_002(struct check *check, const struct model_use *use)
 		     object_name_text(object, name, sizeof(name)),
 		     verb_infos[object->destroyed.verb].name,
 		     event_id_text(object->destroyed.id, id),
-		     words_span(use->event->time - object->destroyed.time, when),
+		     words_format_span(use->event->time - object->destroyed.time, when),
 		     use_result_text(use, outcome, sizeof(outcome)));
 }
 
@@ -126,9 +126,10 @@ static void describe_children(struct finding *finding, const struct model_destro
 			     "accepted this.",
 			     name, children);
 	else
-		finding_text(&finding->says, "%s was %s while it was attached to %s.", name,
-			     destroy->failed ? "not destroyed (EBUSY)" : "destroyed",
-			     words_count(destroy->object->ngroups, "multicast group", groups));
+		finding_text(
+			&finding->says, "%s was %s while it was attached to %s.", name,
+			destroy->failed ? "not destroyed (EBUSY)" : "destroyed",
+			words_format_count(destroy->object->ngroups, "multicast group", groups));
 }
 
 /* LIFE-003. Closing a context that still has objects is allowed; those are LIFE-004. */
@@ -197,7 +198,7 @@ static void describe_unanswered(const struct finding *finding, char *text, size_
 	if (finding->unanswered)
 		snprintf(text, size,
 			 ". %s %s neither accepted nor rejected: the other end got no answer",
-			 words_count(finding->unanswered, "connection request", n),
+			 words_format_count(finding->unanswered, "connection request", n),
 			 finding->unanswered == 1 ? "was" : "were");
 }
 
@@ -211,7 +212,7 @@ static void describe_leak(struct check *check, struct finding *finding,
 
 	if (finding->bytes)
 		snprintf(bytes, sizeof(bytes), n > 1 ? ", %s together" : " of %s",
-			 words_bytes(finding->bytes, size));
+			 words_format_bytes(finding->bytes, size));
 	describe_leak_end(check, leak, end, sizeof(end));
 	list_lost_with(finding, with, sizeof(with));
 	describe_unanswered(finding, requests, sizeof(requests));
@@ -298,7 +299,7 @@ void life_009(struct check *check, const struct model_device *device)
 		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed the "
 		     "last list with this device, and no context had opened it.",
 		     verb_infos[call->verb].name, device->name,
-		     words_span(call->begin - device->freed.time, when),
+		     words_format_span(call->begin - device->freed.time, when),
 		     event_id_text(device->freed.id, id));
 	finding_step(finding, "freed", &device->freed);
 	finding_step(finding, "used", &used);

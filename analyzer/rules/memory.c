@@ -222,7 +222,7 @@ static void report_stale(struct check *check, const struct model_key *use, const
 		     "%s, %s earlier: the device uses the old pages, not what is mapped there now.",
 		     use->index, use->sge, use->addr, object_name_text(mr, name, sizeof(name)),
 		     use->key->released_by, event_id_text(use->key->released.id, id),
-		     words_span(use->at.time - use->key->released.time, when));
+		     words_format_span(use->at.time - use->key->released.time, when));
 	finding_step(finding, "registered", &mr->created);
 	finding_step(finding, "given back", &use->key->released);
 	finding_step(finding, "posted", &use->at);
@@ -244,7 +244,7 @@ void mkey_006_key(struct check *check, const struct model_key *use)
 	}
 	snprintf(how, sizeof(how), "a request of a peer used at %s, %s later",
 		 event_id_text(use->at.id, id),
-		 words_span(use->at.time - use->key->released.time, when));
+		 words_format_span(use->at.time - use->key->released.time, when));
 	report_released(check, use->key, mr, "named", &use->at, how);
 }
 
@@ -295,8 +295,8 @@ void mkey_006_late(struct check *check, const struct model_destroy *destroy)
 	snprintf(how, sizeof(how),
 		 "%s of its peers had used, and which stayed registered for %s, longer than the "
 		 "queue pairs lived",
-		 words_count(key->remote, "request", requests),
-		 words_span(destroy->moment.time - key->released.time, when));
+		 words_format_count(key->remote, "request", requests),
+		 words_format_span(destroy->moment.time - key->released.time, when));
 	report_released(check, key, mr, "deregistered", &destroy->moment, how);
 }
 
@@ -332,7 +332,7 @@ void fork_005_late(struct check *check, const struct model_destroy *destroy)
 	finding_text(&finding->says,
 		     "%s() released the memory of %s, which was deregistered %s later.",
 		     key->released_by, object_name_text(mr, name, sizeof(name)),
-		     words_span(destroy->moment.time - key->released.time, when));
+		     words_format_span(destroy->moment.time - key->released.time, when));
 	finding_text(
 		&finding->breaks,
 		"fork support is on (ibv_fork_init(), RDMAV_FORK_SAFE), or a request is still "
@@ -370,6 +370,6 @@ void fork_009(struct check *check, const struct trace_event *event)
 	finding_text(&finding->says,
 		     "Process %u registered %s of huge pages at 0x%" PRIx64
 		     " under fork support, and RDMAV_HUGEPAGES_SAFE is not set.",
-		     event->process, words_bytes(memory->length, bytes), memory->addr);
+		     event->process, words_format_bytes(memory->length, bytes), memory->addr);
 	finding_step(finding, "registered", &moment);
 }

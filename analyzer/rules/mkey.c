@@ -27,8 +27,8 @@ static void describe_outside(struct check *check, struct finding *finding,
 		     key_place(use, place), key_request(use->opcode), WORDS_N(use->length, "byte"),
 		     use->addr, use->number, key_name(check, key, name),
 		     WORDS_N(key->length, "byte"), key->addr, key_misses(use, how),
-		     words_holder(check->trace, model_keys(check->model), key, use->addr,
-				  use->length, 'l', holder),
+		     words_describe_holder(check->trace, model_keys(check->model), key, use->addr,
+					   use->length, 'l', holder),
 		     key_outcome(use, outcome));
 }
 
@@ -42,7 +42,7 @@ static void describe_gone(struct check *check, struct finding *finding, const st
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     key_name(check, key, name), verb_infos[key->destroyed.verb].name,
 		     event_id_text(key->destroyed.id, id),
-		     words_span(use->at.time - key->destroyed.time, when),
+		     words_format_span(use->at.time - key->destroyed.time, when),
 		     key_outcome(use, outcome));
 }
 
@@ -166,7 +166,7 @@ void mkey_003(struct check *check, const struct model_key *use)
 		     "%s of %s: %ckey 0x%x is %s%s, which was registered without %s%s.",
 		     key_place(use, place), key_request(use->opcode), use->peer ? 'r' : 'l',
 		     use->number, key_name(check, use->key, name), whose,
-		     words_access(use->missing), key_outcome(use, outcome));
+		     words_name_access(use->missing), key_outcome(use, outcome));
 }
 
 static bool is_registration(enum verb verb)

@@ -69,7 +69,7 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	char place[TEXT], name[TEXT], outcome[TEXT], hint[2 * TEXT];
 	char text[PROCESS_TEXT], renamed[WORDS_HOLDER];
 
-	words_renamed(check->trace, keys, process, use->number, use->at.time, renamed);
+	words_describe_renamed(check->trace, keys, process, use->number, use->at.time, renamed);
 	if (!other) {
 		other = keys_find_rkey(keys, process, 0, use->number);
 		as = " in another context of that process";
@@ -109,7 +109,7 @@ static void describe_known(struct check *check, struct finding *finding,
 		snprintf(what, sizeof(what), "was %s of %s until %s() at %s, %s earlier", name,
 			 process, verb_infos[key->destroyed.verb].name,
 			 event_id_text(key->destroyed.id, id),
-			 words_span(use->at.time - key->destroyed.time, when));
+			 words_format_span(use->at.time - key->destroyed.time, when));
 	else if (use->fault == KEY_OTHER_PD)
 		snprintf(what, sizeof(what), "is %s of %s, and %s of that process is in %s", name,
 			 process, qp_name(check, use->peer),
@@ -117,8 +117,8 @@ static void describe_known(struct check *check, struct finding *finding,
 	else
 		snprintf(what, sizeof(what), "is %s of %s: %s at 0x%" PRIx64 "; %s%s", name,
 			 process, WORDS_N(key->length, "byte"), key->addr, key_misses(use, how),
-			 words_holder(check->trace, model_keys(check->model), key, use->addr,
-				      use->length, 'r', holder));
+			 words_describe_holder(check->trace, model_keys(check->model), key,
+					       use->addr, use->length, 'r', holder));
 	finding_text(&finding->says,
 		     "%s of %s uses %s at 0x%" PRIx64 " with rkey 0x%x, which %s%s.",
 		     key_place(use, place), key_request(use->opcode), WORDS_N(use->length, "byte"),
@@ -181,7 +181,7 @@ void mkey_008(struct check *check, const struct model_key *use)
 			 "whose bind at %s, %s earlier, had not completed, and no message posted "
 			 "after it can have passed the key",
 			 event_id_text(key->bind.at.id, id),
-			 words_span(use->at.time - key->bind.at.time, when));
+			 words_format_span(use->at.time - key->bind.at.time, when));
 	else
 		snprintf(why, sizeof(why), "which %s bound",
 			 key->bind.at.id.thread ? "was no longer" : "had never been");
@@ -271,7 +271,7 @@ void mkey_004_late(struct check *check, const struct model_complete *complete)
 			     refused.use.number, key_name(check, refused.use.key, name),
 			     process_id_text(refused.peer->process, process),
 			     verb_infos[destroyed->verb].name, event_id_text(destroyed->id, id),
-			     words_span(complete->event->time - destroyed->time, when));
+			     words_format_span(complete->event->time - destroyed->time, when));
 }
 
 /* MKEY-004: the peer had invalidated the key of its window before it refused the request. */
@@ -348,5 +348,5 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 			     key_place(&refused.use, place), key_request(refused.use.opcode),
 			     qp_name(check, refused.peer),
 			     process_id_text(refused.peer->process, process),
-			     refused.peer->life->qp->access, words_access(missing));
+			     refused.peer->life->qp->access, words_name_access(missing));
 }

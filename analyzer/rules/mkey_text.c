@@ -11,7 +11,7 @@
 
 const char *key_name(const struct check *check, const struct key *key, char text[TEXT])
 {
-	return words_key(check->trace, key, text, TEXT);
+	return words_describe_key(check->trace, key, text, TEXT);
 }
 
 const char *key_place(const struct model_key *key, char text[TEXT])
@@ -46,7 +46,7 @@ const char *key_outcome(const struct model_key *key, char text[TEXT])
 
 const char *key_misses(const struct model_key *use, char text[TEXT])
 {
-	return words_relation(use->key, use->addr, use->length, text);
+	return words_describe_relation(use->key, use->addr, use->length, text);
 }
 
 struct finding *key_finding(struct check *check, enum rule_id rule, const struct model_key *key)

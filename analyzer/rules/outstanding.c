@@ -112,7 +112,7 @@ static void report_twice(struct check *check, const struct life *life, const str
 		     " signalled requests reused a wr_id.",
 		     object_name_text(life, name, sizeof(name)), twice->wr_id,
 		     event_id_text(twice->earlier.id, id),
-		     words_count(twice->others, "request", others), queue->stats.signalled);
+		     words_format_count(twice->others, "request", others), queue->stats.signalled);
 	finding_text(&finding->breaks,
 		     "the program frees or reuses what the wr_id refers to at the first of the two "
 		     "completions: the other request still uses it");
@@ -200,7 +200,7 @@ void life_005(struct check *check, const struct model_complete *complete)
 		"A completion of %s, wr_id 0x%" PRIx64 ", was polled %s after the queue pair had "
 		"been destroyed.",
 		object_name_text(qp, name, sizeof(name)), event->poll->wc[complete->index].wr_id,
-		words_span(event->time - qp->destroyed.time, when));
+		words_format_span(event->time - qp->destroyed.time, when));
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "destroyed", &qp->destroyed);
 	add_poll(finding, event);

@@ -66,7 +66,7 @@ static void describe_pair(struct finding *finding, const struct life *life,
 		     "%s: the %s, %s %s at 0x%" PRIx64 " of the %s, which was outstanding%s%s%s.",
 		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later), how,
-		     words_bytes(pair->length, bytes), pair->addr,
+		     words_format_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
 		     other ? " on " : "", other ? other : "", others);
 }
@@ -179,7 +179,7 @@ static void report_entered(struct check *check, const struct life *life)
 		     "outstanding, and so do %" PRIu64 " others.",
 		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
-		     words_bytes(pair->length, bytes), pair->addr,
+		     words_format_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
 		     pair->n - 1);
 	finding_text(&finding->breaks,
@@ -205,7 +205,7 @@ static void report_late(struct check *check, const struct life *life)
 		     "its last message, and sent none since.",
 		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
-		     words_bytes(pair->length, bytes), pair->addr,
+		     words_format_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier));
 	finding_text(&finding->breaks,
 		     "the write answers a request that the peer had given up: it overwrites what "
@@ -321,7 +321,7 @@ static void report_overwritten(struct check *check, const struct life *life,
 		     "written: its receive had not been polled. So do %" PRIu64 " others.",
 		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
-		     words_bytes(pair->length, bytes), pair->addr,
+		     words_format_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
 		     same ? "" : " on ", same ? "" : name_other(check, life, pair->other, other),
 		     pair->n - 1);

@@ -61,9 +61,9 @@ static const char *share_text(const struct moment *at, int64_t longest_ns, int64
 	snprintf(text, 192,
 		 "%s of the %s in which the process posted, %" PRId64 " %%; the longest, "
 		 "%s, took %s.",
-		 words_span(ns, share), words_span(time, whole),
+		 words_format_span(ns, share), words_format_span(time, whole),
 		 time / 100 ? ns / (time / 100) : 100, event_id_text(at->id, id),
-		 words_span(longest_ns, longest));
+		 words_format_span(longest_ns, longest));
 	return text;
 }
 
@@ -127,8 +127,9 @@ static void report_short_lived(struct check *check, const struct model_exit *end
 			"for %s sends in total. Creating and destroying them took %s; the "
 			"longest, %s, took %s.",
 			COUNT_OF(made->brief), name, kind == OBJECT_ah ? " of one path" : "",
-			STEADY_BRIEF, COUNT_OF(steady->sends), words_span(made->ns, all),
-			event_id_text(made->longest.id, id), words_span(made->longest_ns, longest));
+			STEADY_BRIEF, COUNT_OF(steady->sends), words_format_span(made->ns, all),
+			event_id_text(made->longest.id, id),
+			words_format_span(made->longest_ns, longest));
 }
 
 /* PERF-010 */
@@ -229,8 +230,8 @@ static bool find_singles(struct queue_singles all, const struct queue_singles *s
 	*ret_singles = *steady;
 	if (!is_costly(steady))
 		return false;
-	snprintf(text, 128, " They took %s of %s.", words_span(steady->costly_ns, chased),
-		 words_span(steady->whole_ns, whole));
+	snprintf(text, 128, " They took %s of %s.", words_format_span(steady->costly_ns, chased),
+		 words_format_span(steady->whole_ns, whole));
 	return true;
 }
 
@@ -379,8 +380,8 @@ static void report_late(struct check *check, const struct life *life)
 		     "each batch no thread had polled it for %s on average, %s in total.",
 		     COUNT_OF(stats->late_wcs), COUNT_OF(stats->wcs), life->name,
 		     COUNT_OF(stats->late), QUEUE_BATCH,
-		     words_span(stats->late_ns / (int64_t)stats->late, wait),
-		     words_span(stats->late_ns, all));
+		     words_format_span(stats->late_ns / (int64_t)stats->late, wait),
+		     words_format_span(stats->late_ns, all));
 }
 
 /* Were most messages found by polls that came late, during a great part of the time? */
@@ -406,9 +407,9 @@ static void report_asleep(struct check *check, const struct life *life)
 			"waits that long, and so does its sender if it waits for an answer.",
 			COUNT_OF(stats->slept_wcs), COUNT_OF(stats->wcs), life->name,
 			COUNT_OF(stats->slept),
-			words_span(stats->slept_ns / (int64_t)stats->slept, wait),
-			words_span(stats->slept_ns, all),
-			words_span(stats->last_time - stats->first_time, whole));
+			words_format_span(stats->slept_ns / (int64_t)stats->slept, wait),
+			words_format_span(stats->slept_ns, all),
+			words_format_span(stats->last_time - stats->first_time, whole));
 }
 
 static void report_bursts(struct check *check, const struct life *life)

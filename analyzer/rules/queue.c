@@ -172,7 +172,7 @@ static void report_unnoticed(struct check *check, enum rule_id rule,
 		     "completed since.",
 		     object_name_text(queue_problem->object, name, sizeof(name)),
 		     refusal->outstanding, refusal->limit,
-		     words_count(refusal->nmore + 1, what, requests), refusal->bad.wr_id,
+		     words_format_count(refusal->nmore + 1, what, requests), refusal->bad.wr_id,
 		     queue_problem->queue->completed - refusal->completed);
 	finding_text(&finding->breaks, "%s",
 		     send ? "the program or its peer counts on them: they were never sent"
@@ -234,7 +234,7 @@ static void report_small_cq(struct check *check, const struct model_queue_proble
 	finding_text(&finding->breaks,
 		     "%s %s outstanding, and it is polled late or a queue pair fails: completions "
 		     "are lost, and the CQ fails",
-		     words_count(cq->given + 1 - cq->high_signalled, "more request", more),
+		     words_format_count(cq->given + 1 - cq->high_signalled, "more request", more),
 		     cq->given == cq->high_signalled ? "is" : "are");
 	finding_step(finding, "created", &queue_problem->moment);
 }
@@ -339,7 +339,7 @@ static void report_unsignalled(struct check *check, const struct model_queue_pro
 	finding_text(&finding->breaks,
 		     "it posts %s more: no completion will ever free a slot, and the post fails "
 		     "with ENOMEM",
-		     words_count(room + 1, "request", more));
+		     words_format_count(room + 1, "request", more));
 	finding_step(finding, "created", &queue_problem->object->created);
 	add_steps(finding, queue_problem);
 }
@@ -450,7 +450,7 @@ static void report_short_receive(struct check *check,
 				   queue_problem->object, where);
 	if (!finding)
 		return;
-	words_process(check->trace, queue_problem->other->process, sender, sizeof(sender));
+	words_name_process(check->trace, queue_problem->other->process, sender, sizeof(sender));
 	finding_text(&finding->says,
 		     "The receives of %s, which is of type UD, have up to %s, and a datagram of "
 		     "%" PRIu64 " that %s of %s sent needs %" PRIu64 ", 40 of them for "
@@ -522,8 +522,8 @@ void queue_008(struct check *check, const struct life *life)
 		     "in %" PRIu64 " steps, and never rose: all were posted until %s, and %" PRIu32
 		     " completed ones were not posted again.",
 		     object_name_text(life, name, sizeof(name)), level->top, level->peak,
-		     words_span(queue->stats.last_time - level->full.time, span), level->falls,
-		     event_id_text(level->full.id, id), level->top - level->peak);
+		     words_format_span(queue->stats.last_time - level->full.time, span),
+		     level->falls, event_id_text(level->full.id, id), level->top - level->peak);
 	finding_text(&finding->breaks,
 		     "the connection stays open: after as many more messages the queue is empty, "
 		     "and the sender waits or fails with IBV_WC_RNR_RETRY_EXC_ERR");

@@ -79,7 +79,8 @@ static void report_stale(void *arg, const struct lookup_count *count)
 		     "Thread %u polled %s %s after %s() had returned, and found nothing.",
 		     thread_number(thread_in_joint(counts, count->thread)),
 		     object_name_text(cq, name, sizeof(name)),
-		     words_count(count->empty, "time", polls), verb_infos[cq->destroyed.verb].name);
+		     words_format_count(count->empty, "time", polls),
+		     verb_infos[cq->destroyed.verb].name);
 	finding_step(finding, "created", &cq->created);
 	finding_step(finding, "destroyed", &cq->destroyed);
 }
@@ -123,9 +124,9 @@ static void report_crash(void *arg, const struct lookup_count *count)
 		"had not ended.",
 		process_id_text(counts->end->process, process),
 		sigabbrev_np(crash_signal_of(check->model, counts->end->process)),
-		words_span(counts->end->time - cq->destroyed.time, when),
+		words_format_span(counts->end->time - cq->destroyed.time, when),
 		thread_number(cq->destroyed.id.thread), verb_infos[cq->destroyed.verb].name,
-		cq->name, thread_number(thread), words_count(count->empty, "time", polls));
+		cq->name, thread_number(thread), words_format_count(count->empty, "time", polls));
 	if (finding->says && finding->says[0] == 'p')
 		finding->says[0] = 'P';
 	finding_text(&finding->breaks, "thread %u went on polling: its stack is in the core dump",

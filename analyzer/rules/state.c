@@ -168,7 +168,7 @@ static void report_error(struct check *check, enum rule_id rule, const struct li
 	finding_text(
 		&finding->says, "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
 		object_name_text(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
-		words_span(posted->time - qp->qp->moved.time, when),
+		words_format_span(posted->time - qp->qp->moved.time, when),
 		verb_is_send(posted->verb) ? "send" : "receive",
 		describe_outcome(posted->verb, ret, outcome, sizeof(outcome)));
 }
@@ -224,7 +224,7 @@ static void report_late(struct check *check, const struct model_invalid_post *in
 		     object_name_text(qp, name, sizeof(name)),
 		     describe_cause(qp, cause, sizeof(cause)), thread_number(moved->id.thread),
 		     thread_number(moment.id.thread), WORDS_N(qp->qp->late.posts, "time"),
-		     words_span(moment.time - moved->time, when));
+		     words_format_span(moment.time - moved->time, when));
 	finding_text(&finding->breaks, "the posting thread assumes that its requests are sent: all "
 				       "of them are flushed, until it learns of the error");
 	finding_step(finding, "created", &qp->created);
@@ -306,7 +306,7 @@ void state_004_crash(struct check *check, const struct model_exit *end)
 			", and nothing was posted to it in the %s after it went to RTS.",
 			process_id_text(end->process, process),
 			object_name_text(qp, name, sizeof(name)), qp->qp->send_ops,
-			words_span(end->time - qp->qp->moved.time, ready));
+			words_format_span(end->time - qp->qp->moved.time, ready));
 		if (finding->says && finding->says[0] == 'p')
 			finding->says[0] = 'P';
 		finding_text(&finding->breaks,
@@ -363,7 +363,8 @@ static void describe_rtr(struct finding *finding, const struct model_modify *mod
 	if (call->failed)
 		snprintf(outcome, sizeof(outcome),
 			 "; ibv_modify_qp() returned %" PRId64 " (%s) after %s", call->ret,
-			 strerror((int)call->ret), words_span(call->end - call->begin, when));
+			 strerror((int)call->ret),
+			 words_format_span(call->end - call->begin, when));
 	finding_text(&finding->says, "%s goes to %s from %s%s%s%s.",
 		     object_name_text(modify->object, name, sizeof(name)),
 		     gid_text(path->dgid, peer), own, unsuited ? ", which is link-local" : "",
@@ -426,7 +427,7 @@ static void report_short_timeout(struct check *check, const struct model_modify 
 		     "%s went to RTS with timeout %u and retry_cnt %u: it gives up %s after a "
 		     "request.",
 		     object_name_text(modify->object, name, sizeof(name)), qp->timeout,
-		     qp->retry_cnt, words_span(qp_retry_time(qp), when));
+		     qp->retry_cnt, words_format_span(qp_retry_time(qp), when));
 	finding_text(&finding->breaks,
 		     "a response is delayed for that time, as by congestion: the connection ends "
 		     "with IBV_WC_RETRY_EXC_ERR (some devices round such a timeout up)");

@@ -34,7 +34,7 @@ static const char *name_end(struct check *check, const struct life *qp, char tex
 	char process[128];
 
 	snprintf(text, MOST, "%s of %s", qp->name,
-		 words_process(check->trace, qp->process, process, sizeof(process)));
+		 words_name_process(check->trace, qp->process, process, sizeof(process)));
 	return text;
 }
 
@@ -289,7 +289,7 @@ static const char *name_peer(struct check *check, const struct peer *peer, char 
 	char process[128];
 
 	snprintf(text, MOST, "%s of %s", object && object->name ? object->name : "its peer",
-		 words_process(check->trace, peer->process, process, sizeof(process)));
+		 words_name_process(check->trace, peer->process, process, sizeof(process)));
 	return text;
 }
 
@@ -322,7 +322,7 @@ void state_005_reads(struct check *check, const struct life *life)
 		finding_text(&finding->breaks,
 			     "it has more than %s at once: the peer refuses them with "
 			     "IBV_WC_REM_INV_REQ_ERR",
-			     words_count(other->takes_reads, "read", reads));
+			     words_format_count(other->takes_reads, "read", reads));
 	finding_step(finding, "connected", &qp->rtr);
 }
 
@@ -395,10 +395,11 @@ void state_006(struct check *check, const struct model_post *post)
 	finding = check_add_finding(check, RULE_STATE_006, &moment, other->life, "wr");
 	if (!finding)
 		return;
-	finding_text(
-		&finding->says, "%" PRIu64 " send%s of %s waited %s for the first receive of %s.",
-		n, n == 1 ? "" : "s", name_end(check, other->life, mine),
-		words_span(here.time - moment.time, when), name_end(check, post->object, theirs));
+	finding_text(&finding->says,
+		     "%" PRIu64 " send%s of %s waited %s for the first receive of %s.", n,
+		     n == 1 ? "" : "s", name_end(check, other->life, mine),
+		     words_format_span(here.time - moment.time, when),
+		     name_end(check, post->object, theirs));
 	finding_step(finding, "sent", &moment);
 	finding_step(finding, "first receive", &here);
 }
@@ -428,7 +429,7 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 		     "librdmacm connected %s at %s, and no receive had been posted to it: the "
 		     "first was posted %s later. It has sent nothing itself: its peer sends first.",
 		     name_end(check, qp, name), event_id_text(qp->qp->rtr.id, id),
-		     words_span(posted.time - qp->qp->rtr.time, late));
+		     words_format_span(posted.time - qp->qp->rtr.time, late));
 	finding_text(&finding->breaks,
 		     "the peer sends as soon as its connection is established: the message is "
 		     "refused and sent again, or fails with IBV_WC_RNR_RETRY_EXC_ERR");
@@ -455,7 +456,8 @@ static void report_flood(struct check *check, const struct life *qp)
 		     "%" PRIu64 " datagrams were sent to %s between two polls of it, while %s %s "
 		     "posted.",
 		     flood->most, name_end(check, qp, name),
-		     words_count(flood->room, "receive", room), flood->room == 1 ? "was" : "were");
+		     words_format_count(flood->room, "receive", room),
+		     flood->room == 1 ? "was" : "were");
 	finding_text(&finding->breaks,
 		     "they all arrive in that time: those that find no receive are dropped, and "
 		     "neither end is notified");
@@ -485,13 +487,13 @@ void state_006_lost(struct check *check, const struct life *qp)
 		return;
 	if (lost.late)
 		snprintf(late, sizeof(late), ", the first of those that were missing %s too late",
-			 words_span(lost.late, span));
+			 words_format_span(lost.late, span));
 	finding_text(&finding->says,
 		     "%s %s sent to %s, and completed with success. The queue pair had %s posted "
 		     "in all%s: at least %" PRIu64 " found none and %s dropped.",
-		     words_count(lost.sent, is_ud ? "datagram" : "message", sent),
+		     words_format_count(lost.sent, is_ud ? "datagram" : "message", sent),
 		     lost.sent == 1 ? "was" : "were", name_end(check, qp, name),
-		     words_count(lost.receives, "receive", receives), late, lost.lost,
+		     words_format_count(lost.receives, "receive", receives), late, lost.lost,
 		     lost.lost == 1 ? "was" : "were");
 	finding_text(&finding->breaks,
 		     "the program needs them, and does not resend those that were not answered");
@@ -606,7 +608,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 		     "%s: min_rnr_timer of %s is 0, which means 655.36 ms, and rnr_retry 7 "
 		     "retries forever.",
 		     qp->peer->stalls, name_end(check, qp, mine),
-		     words_span(complete->event->time - request->time, when),
+		     words_format_span(complete->event->time - request->time, when),
 		     name_end(check, other->life, theirs));
 	finding_step(finding, "sent", &moment);
 }
@@ -644,7 +646,7 @@ static void name_waiting(const struct model_complete *complete, const struct no_
 
 	if (slow->slept)
 		snprintf(text, MOST, "Its thread waited %s in ibv_get_cq_event()",
-			 words_span(slow->slept, when));
+			 words_format_span(slow->slept, when));
 	else
 		snprintf(text, MOST, "%s was polled empty %" PRIu64 " times", complete->cq->name,
 			 slow->empty);
@@ -670,9 +672,9 @@ void state_010(struct check *check, const struct model_complete *complete)
 		     "A request of %s took %s, and no other send of its process completed "
 		     "meanwhile. With timeout %u it is sent again after %s at most: the other end "
 		     "or the path did not respond%s. %s.",
-		     name_end(check, qp, name), words_span(slow.took, took), qp->qp->timeout,
-		     words_span(slow.most, most), slow.empty ? "" : ", or this process was stopped",
-		     waiting);
+		     name_end(check, qp, name), words_format_span(slow.took, took), qp->qp->timeout,
+		     words_format_span(slow.most, most),
+		     slow.empty ? "" : ", or this process was stopped", waiting);
 	finding_text(&finding->breaks,
 		     "that lasts for longer: after retry_cnt %u the connection ends with "
 		     "IBV_WC_RETRY_EXC_ERR",

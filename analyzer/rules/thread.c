@@ -26,10 +26,10 @@ static void describe_race(struct finding *finding, const struct model_destroy *d
 	char name[64], began[32], end[32], id[32], other[32];
 
 	object_name_text(object, name, sizeof(name));
-	words_span(object->met.time - destroy->moment.time, began);
+	words_format_span(object->met.time - destroy->moment.time, began);
 	if (destroy->returned)
 		snprintf(end, sizeof(end), "took %s",
-			 words_span(destroy->end - destroy->moment.time, other));
+			 words_format_span(destroy->end - destroy->moment.time, other));
 	else
 		snprintf(end, sizeof(end), "never returned");
 	finding_text(
@@ -64,10 +64,10 @@ static const char *end_text(const struct model_inside *inside, char text[96])
 
 	if (inside->returned >= 0)
 		snprintf(text, 96, "and returned %s later",
-			 words_span(inside->returned - inside->destroy.time, when));
+			 words_format_span(inside->returned - inside->destroy.time, when));
 	else if (inside->ended < INT64_MAX)
 		snprintf(text, 96, "and its thread ended within it, %s later",
-			 words_span(inside->ended - inside->destroy.time, when));
+			 words_format_span(inside->ended - inside->destroy.time, when));
 	else
 		snprintf(text, 96, "and never returned");
 	return text;
@@ -90,7 +90,7 @@ void thread_002_inside(struct check *check, const struct model_inside *inside)
 		     thread_number(destroy->id.thread), verb_infos[destroy->verb].name,
 		     object_name_text(object, name, sizeof(name)), thread_number(call->id.thread),
 		     verb_infos[call->verb].name, event_id_text(call->id, id),
-		     words_span(destroy->time - call->time, since), end_text(inside, end));
+		     words_format_span(destroy->time - call->time, since), end_text(inside, end));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "called", call);
 	finding_step(finding, "destroyed", destroy);
@@ -112,10 +112,11 @@ void thread_002_crash(struct check *check, const struct model_crash *crash)
 		     "%s was killed by SIG%s %s after thread %u had called %s() on %s. The last "
 		     "verb of thread %u, %s before that, is %s() on it (%s), and it had not ended.",
 		     process_id_text(destroy->process, process), sigabbrev_np(crash->signal),
-		     words_span(crash->end - destroy->time, end), thread_number(destroy->id.thread),
-		     verb_infos[destroy->verb].name, thread->name, thread_number(last->id.thread),
-		     words_span(destroy->time - last->time, before), verb_infos[last->verb].name,
-		     event_id_text(last->id, id));
+		     words_format_span(crash->end - destroy->time, end),
+		     thread_number(destroy->id.thread), verb_infos[destroy->verb].name,
+		     thread->name, thread_number(last->id.thread),
+		     words_format_span(destroy->time - last->time, before),
+		     verb_infos[last->verb].name, event_id_text(last->id, id));
 	if (finding->says && finding->says[0] == 'p')
 		finding->says[0] = 'P';
 	finding_text(&finding->breaks,

@@ -72,7 +72,7 @@ static void report_raised(struct check *check, const struct life *life)
 		     "%s only writes. %" PRIu64 " times, first at %s, a small write (%s) followed "
 		     "on %s to the same process while the larger one was outstanding.",
 		     object_name_text(life, name, sizeof(name)), raised->n,
-		     event_id_text(raised->flag.id, id), words_bytes(raised->length, bytes),
+		     event_id_text(raised->flag.id, id), words_format_bytes(raised->length, bytes),
 		     object && object->name ? object->name : "another queue pair");
 	finding_text(
 		&finding->breaks,
@@ -98,7 +98,8 @@ static void report_flag(struct check *check, const struct life *life)
 		     "a larger one (%s), as a flag follows its data. The flag is in %s, which was "
 		     "registered with IBV_ACCESS_RELAXED_ORDERING.",
 		     object_name_text(life, name, sizeof(name)), flag->n,
-		     words_bytes(flag->length, bytes), words_bytes(flag->before, before),
+		     words_format_bytes(flag->length, bytes),
+		     words_format_bytes(flag->before, before),
 		     region && region->name ? region->name : "a region");
 	finding_text(&finding->breaks,
 		     "the receiver polls the flag in memory: with relaxed ordering the flag may "

@@ -157,8 +157,8 @@ static void describe_unpolled(const struct leftover_completions *left, struct fi
 		&finding->says,
 		"%s was destroyed with %s outstanding, the last posted at %s, %s: %s not polled.",
 		object_name_text(left->qp, name, sizeof(name)),
-		words_count(sq->signalled, "signalled send", sends),
-		event_id_text(queue_id(left->last), id), words_earlier(waited, 0, when),
+		words_format_count(sq->signalled, "signalled send", sends),
+		event_id_text(queue_id(left->last), id), words_format_earlier(waited, 0, when),
 		name_completions(sq));
 	describe_silence(finding, sq, waited);
 }
@@ -223,14 +223,15 @@ static void describe_hung_up(const struct leftover_completions *left, struct fin
 	const struct queue *sq = left->qp->sq;
 	char name[64], id[32], posted[32], when[48], sends[WORDS_COUNT];
 
-	finding_text(
-		&finding->says,
-		"%s was disconnected by rdma_disconnect() at %s with %s outstanding, the last "
-		"posted at %s, %s: %s not polled.",
-		object_name_text(left->qp, name, sizeof(name)), event_id_text(left->hangup.id, id),
-		words_count(sq->signalled, "signalled send", sends),
-		event_id_text(queue_id(left->last), posted),
-		words_earlier(left->hangup.time - left->last->time, 0, when), name_completions(sq));
+	finding_text(&finding->says,
+		     "%s was disconnected by rdma_disconnect() at %s with %s outstanding, the last "
+		     "posted at %s, %s: %s not polled.",
+		     object_name_text(left->qp, name, sizeof(name)),
+		     event_id_text(left->hangup.id, id),
+		     words_format_count(sq->signalled, "signalled send", sends),
+		     event_id_text(queue_id(left->last), posted),
+		     words_format_earlier(left->hangup.time - left->last->time, 0, when),
+		     name_completions(sq));
 }
 
 /* The last request, if it is unsignalled, and no other request will have a completion. */
@@ -277,9 +278,9 @@ static void describe_unsignalled(const struct leftover_completions *left, struct
 		     "%s was destroyed with %s outstanding, the last posted at %s, %s: "
 		     "none was signalled, and no message of the peer followed.",
 		     object_name_text(left->qp, name, sizeof(name)),
-		     words_count(left->qp->sq->outstanding, "send", sends),
+		     words_format_count(left->qp->sq->outstanding, "send", sends),
 		     event_id_text(queue_id(left->last), id),
-		     words_earlier(left->now - left->last->time, 0, when));
+		     words_format_earlier(left->now - left->last->time, 0, when));
 }
 
 /*
@@ -351,7 +352,7 @@ static void describe_unread(const struct leftover_completions *left, struct find
 		     object_name_text(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
 		     WORDS_N(qp->arrived - qp->taken, "message"),
 		     qp->arrived - qp->taken == 1 ? "was" : "were",
-		     words_span(left->now - qp->arrival, when),
+		     words_format_span(left->now - qp->arrival, when),
 		     left->cq ? ", nor anything of " : "", left->cq ? left->cq->name : "");
 }
 
@@ -498,9 +499,9 @@ void compl_002_reset(struct check *check, const struct model_modify *modify)
 		     "%s went from RTS to RESET with %s outstanding, the last posted at %s, %s "
 		     "earlier: %s not polled, and RESET removes them.",
 		     object_name_text(qp, name, sizeof(name)),
-		     words_count(qp->sq->signalled, "signalled send", sends),
-		     event_id_text(posted.id, id), words_span(moment.time - posted.time, when),
-		     name_completions(qp->sq));
+		     words_format_count(qp->sq->signalled, "signalled send", sends),
+		     event_id_text(posted.id, id),
+		     words_format_span(moment.time - posted.time, when), name_completions(qp->sq));
 	finding_text(&finding->breaks, "the device is not done by then: the peer gets "
 				       "nothing, or only a part, and no error");
 	finding_step(finding, "posted", &posted);

@@ -26,7 +26,7 @@ struct finding {
 struct doctor {
 	const char *root;     /* prefix of each path of the machine: "" */
 	const char *program;  /* the program to check; NULL: none */
-	unsigned int devices; /* RDMA devices of this machine, after doctor_devices() */
+	unsigned int devices; /* RDMA devices of this machine, after doctor_check_devices() */
 	const char *check;    /* the check that is running */
 	struct finding *findings;
 	size_t nfindings;
@@ -76,30 +76,30 @@ unsigned int doctor_each(struct doctor *doctor, const char *folder, doctor_entry
 /*
  * One function for each check: doctor_machine.c, doctor_device.c, doctor_verbs.c, doctor_program.c.
  */
-void doctor_devices(struct doctor *doctor);
-void doctor_nodes(struct doctor *doctor);
-void doctor_modules(struct doctor *doctor);
-void doctor_memlock(struct doctor *doctor);
-void doctor_ports(struct doctor *doctor);
-void doctor_library(struct doctor *doctor);
-void doctor_kernel(struct doctor *doctor);
-void doctor_fork(struct doctor *doctor);
-void doctor_ptrace(struct doctor *doctor);
-void doctor_shm(struct doctor *doctor);
-void doctor_session(struct doctor *doctor);
-void doctor_memory(struct doctor *doctor);
-void doctor_fabric(struct doctor *doctor);
-void doctor_wire(struct doctor *doctor);
-void doctor_guest(struct doctor *doctor);
-void doctor_preload(struct doctor *doctor);
-void doctor_lttng(struct doctor *doctor);
-void doctor_clock(struct doctor *doctor);
+void doctor_check_devices(struct doctor *doctor);
+void doctor_check_nodes(struct doctor *doctor);
+void doctor_check_modules(struct doctor *doctor);
+void doctor_check_memlock(struct doctor *doctor);
+void doctor_check_ports(struct doctor *doctor);
+void doctor_check_library(struct doctor *doctor);
+void doctor_check_kernel(struct doctor *doctor);
+void doctor_check_fork(struct doctor *doctor);
+void doctor_check_ptrace(struct doctor *doctor);
+void doctor_check_shm(struct doctor *doctor);
+void doctor_check_session(struct doctor *doctor);
+void doctor_check_memory(struct doctor *doctor);
+void doctor_check_fabric(struct doctor *doctor);
+void doctor_check_wire(struct doctor *doctor);
+void doctor_check_guest(struct doctor *doctor);
+void doctor_check_preload(struct doctor *doctor);
+void doctor_check_lttng(struct doctor *doctor);
+void doctor_check_clock(struct doctor *doctor);
 
 void doctor_find_program(struct doctor *doctor);
-void doctor_format(struct doctor *doctor);
-void doctor_secure(struct doctor *doctor);
-void doctor_linked(struct doctor *doctor);
-void doctor_direct(struct doctor *doctor);
+void doctor_check_format(struct doctor *doctor);
+void doctor_check_secure(struct doctor *doctor);
+void doctor_check_linked(struct doctor *doctor);
+void doctor_check_direct(struct doctor *doctor);
 
 /* Does the kernel copy pinned pages on fork (Linux 5.12)? */
 bool doctor_copies_on_fork(const struct doctor *doctor);

@@ -59,7 +59,7 @@ static void check_pci(struct doctor *doctor, const char *name)
 				      "the network card at PCI %s has no RDMA device", name);
 }
 
-void doctor_devices(struct doctor *doctor)
+void doctor_check_devices(struct doctor *doctor)
 {
 	doctor_each(doctor, DEVICES, check_device);
 	doctor_each(doctor, PCI, check_pci);
@@ -103,7 +103,7 @@ static void check_uverbs(struct doctor *doctor, const char *name)
 		check_node(doctor, name, device);
 }
 
-void doctor_nodes(struct doctor *doctor)
+void doctor_check_nodes(struct doctor *doctor)
 {
 	if (!doctor->devices)
 		return;
@@ -140,7 +140,7 @@ static void check_driver(struct doctor *doctor, const char *name)
 		      strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
 }
 
-void doctor_modules(struct doctor *doctor)
+void doctor_check_modules(struct doctor *doctor)
 {
 	if (!doctor->devices)
 		return;
@@ -168,7 +168,7 @@ static bool may_lock_all(const struct doctor *doctor)
 	return caps & (1ull << CAP_IPC_LOCK_BIT);
 }
 
-void doctor_memlock(struct doctor *doctor)
+void doctor_check_memlock(struct doctor *doctor)
 {
 	struct rlimit limit;
 	char text[FORMAT_TEXT];

@@ -41,7 +41,7 @@ bool doctor_copies_on_fork(const struct doctor *doctor)
 	       is_at_least(release, 5, 12);
 }
 
-void doctor_kernel(struct doctor *doctor)
+void doctor_check_kernel(struct doctor *doctor)
 {
 	char release[128];
 
@@ -63,7 +63,7 @@ void doctor_kernel(struct doctor *doctor)
 }
 
 /* Yama: Documentation/admin-guide/LSM/Yama.rst */
-void doctor_ptrace(struct doctor *doctor)
+void doctor_check_ptrace(struct doctor *doctor)
 {
 	char scope[16];
 
@@ -123,7 +123,7 @@ static void check_space(struct doctor *doctor, const char *where, const char *pa
 		doctor_judge_space(doctor, where, (uint64_t)fs.f_bavail * fs.f_frsize);
 }
 
-void doctor_shm(struct doctor *doctor)
+void doctor_check_shm(struct doctor *doctor)
 {
 	char path[PATH_MAX];
 
@@ -139,7 +139,7 @@ void doctor_shm(struct doctor *doctor)
 }
 
 /* Rings are charged to the recorded program, which may run in another control group than ours. */
-void doctor_memory(struct doctor *doctor)
+void doctor_check_memory(struct doctor *doctor)
 {
 	char self[PATH_MAX], groups[PATH_MAX], limit[FORMAT_TEXT], budget[FORMAT_TEXT];
 	const char *given = getenv("VERBATIM_RING_BUDGET");
@@ -168,7 +168,7 @@ void doctor_memory(struct doctor *doctor)
 			      budget, format_bytes(most, limit));
 }
 
-void doctor_session(struct doctor *doctor)
+void doctor_check_session(struct doctor *doctor)
 {
 	const char *given = getenv("VERBATIM_SESSIONS");
 	char where[PATH_MAX];
@@ -180,7 +180,7 @@ void doctor_session(struct doctor *doctor)
 }
 
 /* Check the fabric's folder by the software device's rules, which are a copy: no code is shared. */
-void doctor_fabric(struct doctor *doctor)
+void doctor_check_fabric(struct doctor *doctor)
 {
 	const char *given = getenv("VERBATIM_SOFT_FABRIC");
 	struct stat st;
@@ -200,7 +200,7 @@ void doctor_fabric(struct doctor *doctor)
 			      given);
 }
 
-void doctor_guest(struct doctor *doctor)
+void doctor_check_guest(struct doctor *doctor)
 {
 	static const char *const names[] = { "libverbatim.so", "libverbatim-soft.so",
 					     "dropin/libibverbs.so.1" };
@@ -219,7 +219,7 @@ void doctor_guest(struct doctor *doctor)
 	doctor_report(doctor, DOCTOR_OK, NULL, "%s", path);
 }
 
-void doctor_preload(struct doctor *doctor)
+void doctor_check_preload(struct doctor *doctor)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char line[256];
@@ -245,7 +245,7 @@ static int daemon_of(const struct doctor *doctor, const char *file)
 	return pid > 0 && doctor_has(doctor, proc) ? pid : 0;
 }
 
-void doctor_lttng(struct doctor *doctor)
+void doctor_check_lttng(struct doctor *doctor)
 {
 	const char *home = getenv("LTTNG_HOME") ? getenv("LTTNG_HOME") : getenv("HOME");
 	int pid = daemon_of(doctor, "/var/run/lttng/lttng-sessiond.pid");
@@ -291,7 +291,7 @@ void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *sourc
 			      source, ns);
 }
 
-void doctor_clock(struct doctor *doctor)
+void doctor_check_clock(struct doctor *doctor)
 {
 	struct clock clock;
 	char source[64];

@@ -86,7 +86,7 @@ static void report_format(struct doctor *doctor, int err)
 					   : "damaged, or for another processor");
 }
 
-void doctor_format(struct doctor *doctor)
+void doctor_check_format(struct doctor *doctor)
 {
 	struct elf elf;
 	int err = *doctor->image ? elf_open(doctor->image, &elf) : -ENOENT;
@@ -114,7 +114,7 @@ void doctor_format(struct doctor *doctor)
 }
 
 /* ld.so(8), "secure-execution mode": the identity changes, or capabilities come from the file */
-void doctor_secure(struct doctor *doctor)
+void doctor_check_secure(struct doctor *doctor)
 {
 	const char *how = NULL;
 	struct stat st;
@@ -199,7 +199,7 @@ static const char *find_text_in(const struct closure *c, const char *text, const
 	return NULL;
 }
 
-void doctor_linked(struct doctor *doctor)
+void doctor_check_linked(struct doctor *doctor)
 {
 	struct closure *c;
 	const char *who;
@@ -224,7 +224,7 @@ void doctor_linked(struct doctor *doctor)
 }
 
 /* A program that is linked with a provider can bypass libibverbs. */
-void doctor_direct(struct doctor *doctor)
+void doctor_check_direct(struct doctor *doctor)
 {
 	static const char *const providers[] = { "libmlx5.so.1", "libmlx4.so.1", "libefa.so.1",
 						 "libmana.so.1", "libhns.so.1" };

@@ -107,7 +107,7 @@ static void check_ports(struct doctor *doctor, struct ibv_device *device)
 	ibv_close_device(context);
 }
 
-void doctor_ports(struct doctor *doctor)
+void doctor_check_ports(struct doctor *doctor)
 {
 	int n = 0;
 	struct ibv_device **list = ibv_get_device_list(&n);
@@ -132,7 +132,7 @@ static bool file_of(void *symbol, char path[PATH_MAX])
 	return dladdr(symbol, &info) && realpath(info.dli_fname, path);
 }
 
-void doctor_library(struct doctor *doctor)
+void doctor_check_library(struct doctor *doctor)
 {
 	unsigned int providers = doctor_each(doctor, "/etc/libibverbs.d", NULL);
 	char path[PATH_MAX];
@@ -150,7 +150,7 @@ void doctor_library(struct doctor *doctor)
 			      "%s, %u providers in /etc/libibverbs.d", path, providers);
 }
 
-void doctor_fork(struct doctor *doctor)
+void doctor_check_fork(struct doctor *doctor)
 {
 	enum ibv_fork_status status = ibv_is_fork_initialized();
 

@@ -175,7 +175,7 @@ static void check_firewall(struct doctor *doctor)
 			      "a firewall may drop UDP port %d", PORT);
 }
 
-void doctor_wire(struct doctor *doctor)
+void doctor_check_wire(struct doctor *doctor)
 {
 	const char *value = getenv("VERBATIM_SOFT_WIRE");
 	char name[IFNAMSIZ], wire[100], *all;

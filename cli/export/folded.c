@@ -83,7 +83,7 @@ static void add_process(struct text *text, const struct folded *folded, uint32_t
 
 	if (!folded->several)
 		return;
-	add_name(text, words_process(folded->report->trace, process, name, sizeof(name)));
+	add_name(text, words_name_process(folded->report->trace, process, name, sizeof(name)));
 	text_char(text, ';');
 }
 

@@ -155,7 +155,7 @@ const char *name_object(struct trace *trace, const struct object *object, char t
 	char process[96];
 
 	snprintf(text, VIEW_TEXT, "%s of %s", object->name,
-		 words_process(trace, object->process, process, sizeof(process)));
+		 words_name_process(trace, object->process, process, sizeof(process)));
 	return text;
 }
 

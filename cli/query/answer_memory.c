@@ -88,7 +88,7 @@ static void add_key(struct table *table, const struct view *view, const struct k
 	char text[VIEW_TEXT];
 
 	answer_process(table, key->process);
-	table_text(table, words_key(view->trace, key, text, sizeof(text)));
+	table_text(table, words_describe_key(view->trace, key, text, sizeof(text)));
 	add_hex(table, window ? key->bind.addr : key->addr);
 	table_number(table, (int64_t)(window ? key->bind.length : key->length));
 	add_hex(table, key->lkey);
@@ -167,7 +167,7 @@ static void add_limit(struct table *table, const struct process *process)
 	else {
 		char text[32];
 
-		table_text(table, words_bytes(process->memlock, text));
+		table_text(table, words_format_bytes(process->memlock, text));
 	}
 }
 

@@ -124,6 +124,6 @@ void answer_outstanding(struct answer *answer, const struct view *view, const st
 	answer_more(answer, list.n);
 	if (list.doubt || (life->sq && life->sq->doubt) || (life->rq && life->rq->doubt))
 		answer_note(answer, "NOT CERTAIN: %s",
-			    words_doubt(list.doubt | (life->sq ? life->sq->doubt : 0) |
-					(life->rq ? life->rq->doubt : 0)));
+			    words_explain_doubt(list.doubt | (life->sq ? life->sq->doubt : 0) |
+						(life->rq ? life->rq->doubt : 0)));
 }

@@ -116,7 +116,8 @@ static void add_queue(struct table *facts, const char *property, const struct qu
 	if (queue->limits.given || queue->limits.asked)
 		snprintf(room, sizeof(room), " of %u", queue->limits.given ?: queue->limits.asked);
 	if (queue->doubt)
-		snprintf(doubt, sizeof(doubt), "; NOT CERTAIN: %s", words_doubt(queue->doubt));
+		snprintf(doubt, sizeof(doubt), "; NOT CERTAIN: %s",
+			 words_explain_doubt(queue->doubt));
 	properties_add(facts, property, "%u%s outstanding, %u of them signalled; maximum %u%s",
 		       queue->outstanding, room, queue->signalled, queue->high, doubt);
 }

@@ -681,7 +681,7 @@ static const struct of_gid {
 	{ "nobody_answers", &peer_ipv4, 1, ETIMEDOUT,
 	  "goes to ::ffff:10.0.0.2 from ::ffff:10.0.0.1 (RoCE v2, sgid_index 1 of port 1); "
 	  "ibv_modify_qp() returned 110 (Connection timed out) after 1000 ns." },
-	{ "refused_otherwise", &peer_ipv4, 0, ENOMEM, NULL },
+	{ "refused_explain_other", &peer_ipv4, 0, ENOMEM, NULL },
 };
 
 static void gid_is_chosen(void **state)

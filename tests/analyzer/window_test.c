@@ -70,7 +70,7 @@ struct peer *peer_other(struct peers *peers, struct peer *of)
 	return has_other ? &other : NULL;
 }
 
-const char *words_span(int64_t ns, char text[32])
+const char *words_format_span(int64_t ns, char text[32])
 {
 	snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
 	return text;

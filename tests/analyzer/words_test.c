@@ -11,11 +11,11 @@ TEST(a_span_is_earlier_later_or_about_now)
 {
 	char text[48];
 
-	assert_string_equal(words_earlier(2000, 0, text), "2000 ns earlier");
-	assert_string_equal(words_earlier(-2000, 1999, text), "2000 ns later");
-	assert_string_equal(words_earlier(2000, 2000, text), "at about the same time");
-	assert_string_equal(words_earlier(-2000, 2000, text), "at about the same time");
-	assert_string_equal(words_earlier(0, 0, text), "at about the same time");
+	assert_string_equal(words_format_earlier(2000, 0, text), "2000 ns earlier");
+	assert_string_equal(words_format_earlier(-2000, 1999, text), "2000 ns later");
+	assert_string_equal(words_format_earlier(2000, 2000, text), "at about the same time");
+	assert_string_equal(words_format_earlier(-2000, 2000, text), "at about the same time");
+	assert_string_equal(words_format_earlier(0, 0, text), "at about the same time");
 }
 
 TEST(spans_have_no_unit_too_small)
@@ -32,7 +32,7 @@ TEST(spans_have_no_unit_too_small)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_string_equal(words_span(rows[i].ns, text), rows[i].text);
+		assert_string_equal(words_format_span(rows[i].ns, text), rows[i].text);
 }
 
 TEST(one_has_no_plural)
@@ -91,8 +91,9 @@ TEST(an_address_outside_a_region_is_related_to_it)
 	char text[WORDS_RELATION];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_string_equal(words_relation(&key, rows[i].addr, rows[i].length, text),
-				    rows[i].text);
+		assert_string_equal(
+			words_describe_relation(&key, rows[i].addr, rows[i].length, text),
+			rows[i].text);
 }
 
 TEST(bytes_have_the_largest_unit_that_fits)
@@ -116,7 +117,7 @@ TEST(bytes_have_the_largest_unit_that_fits)
 	char text[32];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_string_equal(words_bytes(rows[i].bytes, text), rows[i].text);
+		assert_string_equal(words_format_bytes(rows[i].bytes, text), rows[i].text);
 }
 
 TEST(the_lowest_bit_is_named)
@@ -130,16 +131,17 @@ TEST(the_lowest_bit_is_named)
 	};
 
 	for (unsigned int i = 0; i < 5; i++) {
-		assert_string_equal(words_doubt(1u << i), doubts[i]);
-		assert_string_equal(words_doubt(~0u << i), doubts[i]);
+		assert_string_equal(words_explain_doubt(1u << i), doubts[i]);
+		assert_string_equal(words_explain_doubt(~0u << i), doubts[i]);
 	}
-	assert_string_equal(words_doubt(0), "it is");
-	assert_string_equal(words_doubt(1u << 5), "it is");
-	assert_string_equal(words_access(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
+	assert_string_equal(words_explain_doubt(0), "it is");
+	assert_string_equal(words_explain_doubt(1u << 5), "it is");
+	assert_string_equal(words_name_access(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
 			    "IBV_ACCESS_REMOTE_WRITE");
-	assert_string_equal(words_access(IBV_ACCESS_REMOTE_ATOMIC), "IBV_ACCESS_REMOTE_ATOMIC");
-	assert_string_equal(words_access(0), "an access flag");
-	assert_string_equal(words_access(1u << 31), "an access flag");
+	assert_string_equal(words_name_access(IBV_ACCESS_REMOTE_ATOMIC),
+			    "IBV_ACCESS_REMOTE_ATOMIC");
+	assert_string_equal(words_name_access(0), "an access flag");
+	assert_string_equal(words_name_access(1u << 31), "an access flag");
 }
 
 TEST(the_address_may_be_the_programs)
@@ -148,12 +150,14 @@ TEST(the_address_may_be_the_programs)
 	const struct key same = { .addr = 0x10000, .memory = 0x10000, .length = 4096 };
 	char text[WORDS_RELATION];
 
-	assert_string_equal(words_relation(&key, 0x7f0000000000, 8, text),
+	assert_string_equal(words_describe_relation(&key, 0x7f0000000000, 8, text),
 			    "it is the program's address of the region, not its iova");
-	assert_string_equal(words_relation(&key, 0x7f0000000fff, 1, text),
+	assert_string_equal(words_describe_relation(&key, 0x7f0000000fff, 1, text),
 			    "it is the program's address of the region, not its iova");
-	assert_string_equal(words_relation(&key, 0x7f0000001000, 1, text), "they do not overlap");
-	assert_string_equal(words_relation(&same, 0x20000, 1, text), "they do not overlap");
+	assert_string_equal(words_describe_relation(&key, 0x7f0000001000, 1, text),
+			    "they do not overlap");
+	assert_string_equal(words_describe_relation(&same, 0x20000, 1, text),
+			    "they do not overlap");
 }
 
 /* A region that was moved to another domain, and a key without an object. */
@@ -176,17 +180,18 @@ TEST(a_key_is_named_with_its_domain)
 			key.object = id;
 	key.created.time = (int64_t)s.now;
 	key.pd = W(&ends[1].pd);
-	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "mr2 of pd1");
+	assert_string_equal(words_describe_key(s.trace, &key, text, sizeof(text)), "mr2 of pd1");
 	key.pd = W(&other);
-	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "mr2 of pd2");
+	assert_string_equal(words_describe_key(s.trace, &key, text, sizeof(text)), "mr2 of pd2");
 	key.created.time = 1;
-	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "mr2");
+	assert_string_equal(words_describe_key(s.trace, &key, text, sizeof(text)), "mr2");
 	key.object = 0;
 	key.created.time = (int64_t)s.now;
-	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "a region of pd2");
+	assert_string_equal(words_describe_key(s.trace, &key, text, sizeof(text)),
+			    "a region of pd2");
 	key.pd = 7;
-	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "a region");
-	assert_string_equal(words_process(s.trace, 2, text, sizeof(text)), "process 2 (app)");
-	assert_string_equal(words_process(s.trace, 9, text, sizeof(text)), "process 9");
+	assert_string_equal(words_describe_key(s.trace, &key, text, sizeof(text)), "a region");
+	assert_string_equal(words_name_process(s.trace, 2, text, sizeof(text)), "process 2 (app)");
+	assert_string_equal(words_name_process(s.trace, 9, text, sizeof(text)), "process 9");
 	story_end(&s);
 }

@@ -267,7 +267,7 @@ static void ask_too_long(void)
 	await_status(IBV_WC_REM_INV_REQ_ERR);
 }
 
-static void why_too_long(void)
+static void explain_too_long(void)
 {
 	await_status(IBV_WC_LOC_LEN_ERR);
 	await_status(IBV_WC_WR_FLUSH_ERR);
@@ -618,7 +618,7 @@ static const struct way {
 	uint64_t first;  /* the first word of its memory */
 } ways[] = {
 	{ "not ready", ask_not_ready, answer_once, 1 },
-	{ "too long", ask_too_long, why_too_long, 2, 99 },
+	{ "too long", ask_too_long, explain_too_long, 2, 99 },
 	{ "outside", ask_outside, answer_nothing, 0 },
 	{ "forbidden", ask_forbidden, answer_nothing, 0,
 	  .region = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE },

@@ -101,8 +101,8 @@ static enum verdict worst_verdict(void (*look)(struct doctor *))
 
 	doctor_fini(&doctor);
 	doctor = (struct doctor){ .root = root, .check = "test" };
-	doctor_devices(&doctor);
-	first = look == doctor_devices ? 0 : doctor.nfindings;
+	doctor_check_devices(&doctor);
+	first = look == doctor_check_devices ? 0 : doctor.nfindings;
 	if (first)
 		look(&doctor);
 	note_findings(first);
@@ -140,19 +140,19 @@ FIXTURE(make_root, remove_root);
 
 TEST(no_device_is_a_note)
 {
-	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_NOTE);
-	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_OK);
-	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_devices), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_nodes), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_modules), DOCTOR_OK);
 }
 
 TEST(card_without_driver_is_a_problem)
 {
 	put_file("/sys/bus/pci/devices/0000:03:00.0/vendor", "0x15b3\n", 0644);
 	put_file("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
-	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_devices), DOCTOR_PROBLEM);
 	assert_true(was_said("0000:03:00.0") && was_said("mlx5_ib"));
 	put_file("/sys/bus/pci/devices/0000:03:00.0/infiniband/mlx5_0/x", "", 0644);
-	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_devices), DOCTOR_NOTE);
 }
 
 TEST(other_cards_are_not_meant)
@@ -161,17 +161,17 @@ TEST(other_cards_are_not_meant)
 	put_file("/sys/bus/pci/devices/0000:03:00.0/class", "0x020000\n", 0644);
 	put_file("/sys/bus/pci/devices/0000:04:00.0/vendor", "0x15b3\n", 0644);
 	put_file("/sys/bus/pci/devices/0000:04:00.0/class", "0x068000\n", 0644);
-	assert_int_equal(worst_verdict(doctor_devices), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_devices), DOCTOR_NOTE);
 }
 
 TEST(missing_node_is_a_problem)
 {
 	put_device("/dev/infiniband/rdma_cm", 0666);
-	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_nodes), DOCTOR_PROBLEM);
 	assert_true(was_said("uverbs0 of mlx5_0 is missing"));
 	every_problem_has_a_remedy();
 	put_file("/dev/infiniband/uverbs0", "", 0666);
-	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_nodes), DOCTOR_OK);
 }
 
 TEST(closed_node_is_a_problem)
@@ -180,7 +180,7 @@ TEST(closed_node_is_a_problem)
 	put_file("/dev/infiniband/uverbs0", "", 0);
 	if (!getuid())
 		assert_int_equal(seteuid(65534), 0); /* root may open anything */
-	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_nodes), DOCTOR_PROBLEM);
 	if (!getuid())
 		assert_int_equal(seteuid(0), 0);
 	assert_true(was_said("mode 0000"));
@@ -189,13 +189,13 @@ TEST(closed_node_is_a_problem)
 TEST(modules_that_lack_are_found)
 {
 	put_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n", 0644);
-	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_modules), DOCTOR_PROBLEM);
 	assert_true(was_said("modprobe ib_uverbs"));
 	put_file("/sys/module/ib_uverbs/refcnt", "0\n", 0644);
-	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_modules), DOCTOR_NOTE);
 	assert_true(was_said("modprobe rdma_ucm"));
 	put_file("/sys/module/rdma_ucm/refcnt", "0\n", 0644);
-	assert_int_equal(worst_verdict(doctor_modules), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_modules), DOCTOR_OK);
 }
 
 TEST(little_memlock_is_a_problem_with_a_device)
@@ -206,12 +206,12 @@ TEST(little_memlock_is_a_problem_with_a_device)
 	little.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &little), 0);
 	put_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n", 0644);
-	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_memlock), DOCTOR_NOTE);
 	put_device(NULL, 0);
-	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_memlock), DOCTOR_PROBLEM);
 	assert_true(was_said("64 KiB") && was_said("ulimit -l"));
 	put_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n", 0644);
-	assert_int_equal(worst_verdict(doctor_memlock), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_memlock), DOCTOR_OK);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
 }
 
@@ -233,35 +233,35 @@ TEST(kernels_are_told_apart)
 		{ "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
 	};
 
-	assert_int_equal(worst_verdict(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
+	assert_int_equal(worst_verdict(doctor_check_kernel), DOCTOR_PROBLEM); /* no /proc */
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
 		put_file("/proc/sys/kernel/osrelease", kernels[i].release, 0644);
-		assert_int_equal(worst_verdict(doctor_kernel), kernels[i].verdict);
+		assert_int_equal(worst_verdict(doctor_check_kernel), kernels[i].verdict);
 		assert_int_equal(doctor_copies_on_fork(&doctor), kernels[i].verdict == DOCTOR_OK);
 	}
 }
 
 TEST(yama_above_1_is_a_note)
 {
-	assert_int_equal(worst_verdict(doctor_ptrace), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_ptrace), DOCTOR_OK);
 	put_file("/proc/sys/kernel/yama/ptrace_scope", "1\n", 0644);
-	assert_int_equal(worst_verdict(doctor_ptrace), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_ptrace), DOCTOR_OK);
 	put_file("/proc/sys/kernel/yama/ptrace_scope", "2\n", 0644);
-	assert_int_equal(worst_verdict(doctor_ptrace), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_ptrace), DOCTOR_NOTE);
 }
 
 TEST(no_shared_memory_is_a_problem)
 {
-	assert_int_equal(worst_verdict(doctor_shm), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_shm), DOCTOR_PROBLEM);
 	assert_true(was_said("VERBATIM_SESSIONS"));
 	put_file("/dev/shm/x", "", 0644);
-	worst_verdict(doctor_shm);
+	worst_verdict(doctor_check_shm);
 	assert_true(was_said("/dev/shm has"));
 }
 
 TEST(little_space_is_reported)
 {
-	worst_verdict(doctor_devices);
+	worst_verdict(doctor_check_devices);
 	doctor_fini(&doctor);
 	doctor.findings = NULL;
 	doctor.nfindings = 0;
@@ -297,7 +297,7 @@ TEST(better_clock_is_advised_where_there_is_one)
 		{ false, "kvm-clock", 40, NULL },
 	};
 
-	worst_verdict(doctor_devices);
+	worst_verdict(doctor_check_devices);
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
 		const struct finding *last;
 
@@ -316,21 +316,21 @@ TEST(better_clock_is_advised_where_there_is_one)
 TEST(ring_budget_is_held_against_the_memory_limit)
 {
 	unsetenv("VERBATIM_RING_BUDGET");
-	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_memory), DOCTOR_OK);
 	assert_true(was_said("no memory cgroup"));
 	put_file("/proc/self/cgroup", "4:memory:/a\n", 0644);
 	put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n", 0644);
-	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_memory), DOCTOR_OK);
 	assert_true(was_said("25 MiB of the 100 MiB"));
 	setenv("VERBATIM_RING_BUDGET", "80M", 1);
-	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_memory), DOCTOR_NOTE);
 	assert_true(was_said("VERBATIM_RING_BUDGET"));
 	setenv("VERBATIM_RING_BUDGET", "50M", 1);
-	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_memory), DOCTOR_OK);
 	setenv("VERBATIM_RING_BUDGET", "52428801", 1);
-	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_memory), DOCTOR_NOTE);
 	setenv("VERBATIM_RING_BUDGET", "", 1);
-	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_memory), DOCTOR_OK);
 	unsetenv("VERBATIM_RING_BUDGET");
 }
 
@@ -345,19 +345,19 @@ static const char *in_root(const char *name)
 TEST(folders_of_sessions_must_be_writable)
 {
 	unsetenv("VERBATIM_SESSIONS");
-	assert_int_equal(worst_verdict(doctor_session), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_session), DOCTOR_OK);
 	assert_int_equal(doctor.nfindings, 1); /* of devices */
 	setenv("VERBATIM_SESSIONS", "", 1);
-	assert_int_equal(worst_verdict(doctor_session), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_session), DOCTOR_OK);
 	setenv("VERBATIM_SESSIONS", in_root("/absent"), 1);
-	assert_int_equal(worst_verdict(doctor_session), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_session), DOCTOR_PROBLEM);
 	put_file("/folder/x", "", 0644);
 	chmod(in_root("/folder"), 0);
 	setenv("VERBATIM_SESSIONS", in_root("/folder"), 1);
 	if (!getuid())
 		assert_int_equal(setresuid(65534, 65534, 0),
 				 0); /* access(2) asks for the real one */
-	assert_int_equal(worst_verdict(doctor_session), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_session), DOCTOR_PROBLEM);
 	if (geteuid() == 65534)
 		assert_int_equal(setresuid(0, 0, 0), 0);
 	chmod(in_root("/folder"), 0755);
@@ -367,20 +367,20 @@ TEST(folders_of_sessions_must_be_writable)
 TEST(a_fabric_must_be_private)
 {
 	unsetenv("VERBATIM_SOFT_FABRIC");
-	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_fabric), DOCTOR_OK);
 	setenv("VERBATIM_SOFT_FABRIC", in_root("/fabric"), 1);
-	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_fabric), DOCTOR_OK);
 	assert_int_equal(doctor.nfindings, 1);
 	mkdir(in_root("/fabric"), 0700);
-	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_fabric), DOCTOR_OK);
 	assert_int_equal(doctor.nfindings, 2);
 	chmod(in_root("/fabric"), 0710);
-	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_fabric), DOCTOR_PROBLEM);
 	chmod(in_root("/fabric"), 0701);
-	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_fabric), DOCTOR_PROBLEM);
 	put_file("/file", "", 0700);
 	setenv("VERBATIM_SOFT_FABRIC", in_root("/file"), 1);
-	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_fabric), DOCTOR_PROBLEM);
 	unsetenv("VERBATIM_SOFT_FABRIC");
 }
 
@@ -393,9 +393,9 @@ TEST(devices_are_listed_with_their_drivers)
 	assert_int_equal(symlink("../../bus/module/mlx5_core",
 				 in_root("/sys/class/infiniband/mlx5_0/device/driver/module")),
 			 0);
-	worst_verdict(doctor_devices);
-	worst_verdict(doctor_nodes);
-	worst_verdict(doctor_modules);
+	worst_verdict(doctor_check_devices);
+	worst_verdict(doctor_check_nodes);
+	worst_verdict(doctor_check_modules);
 }
 
 /* Firewalls are noticed by either of two files. */
@@ -404,15 +404,15 @@ TEST(a_firewall_is_a_note)
 	setenv("VERBATIM_SOFT_WIRE", "lo,all", 1);
 	put_file("/sys/class/net/lo/mtu", "65536", 0644);
 	put_file("/sys/class/net/lo/flags", "0x9\n", 0644);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_OK);
 	put_file("/proc/net/ip_tables_names", "filter\n", 0644);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_NOTE);
 	put_file("/proc/net/ip_tables_names", "", 0644);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_OK);
 	put_file("/sys/module/nf_tables/x", "", 0644);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_NOTE);
 	setenv("VERBATIM_SOFT_WIRE", "lo,alle", 1);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_PROBLEM);
 	unsetenv("VERBATIM_SOFT_WIRE");
 }
 
@@ -421,9 +421,9 @@ TEST(an_interface_that_is_down_is_a_problem)
 	setenv("VERBATIM_SOFT_WIRE", "lo", 1);
 	put_file("/sys/class/net/lo/mtu", "65536", 0644);
 	put_file("/sys/class/net/lo/flags", "0x9\n", 0644);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_OK);
 	put_file("/sys/class/net/lo/flags", "0x8\n", 0644);
-	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_PROBLEM);
+	assert_int_equal(worst_verdict(doctor_check_wire), DOCTOR_PROBLEM);
 	assert_true(was_said("lo is down"));
 	unsetenv("VERBATIM_SOFT_WIRE");
 }
@@ -431,21 +431,21 @@ TEST(an_interface_that_is_down_is_a_problem)
 TEST(daemon_that_is_gone_does_not_run)
 {
 	put_file("/var/run/lttng/lttng-sessiond.pid", "4711\n", 0644);
-	worst_verdict(doctor_lttng);
+	worst_verdict(doctor_check_lttng);
 	assert_true(was_said("no lttng-sessiond"));
 	put_file("/proc/4711/stat", "", 0644);
-	worst_verdict(doctor_lttng);
+	worst_verdict(doctor_check_lttng);
 	assert_true(was_said("runs (pid 4711)"));
 }
 
 TEST(preloads_of_others_are_reported)
 {
 	unsetenv("LD_PRELOAD");
-	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_preload), DOCTOR_OK);
 	setenv("LD_PRELOAD", "", 1);
-	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_OK);
+	assert_int_equal(worst_verdict(doctor_check_preload), DOCTOR_OK);
 	put_file("/etc/ld.so.preload", "/lib/libsnoopy.so\n", 0644);
-	assert_int_equal(worst_verdict(doctor_preload), DOCTOR_NOTE);
+	assert_int_equal(worst_verdict(doctor_check_preload), DOCTOR_NOTE);
 	assert_true(was_said("libsnoopy"));
 }
 
@@ -564,7 +564,7 @@ static void what_hinders_the_wire_is_found(void **state)
 		put_file("/sys/module/rdma_rxe/refcnt", "1\n", 0644);
 	if (n->wire)
 		setenv("VERBATIM_SOFT_WIRE", n->wire, 1);
-	assert_int_equal(worst_verdict(doctor_wire), n->verdict);
+	assert_int_equal(worst_verdict(doctor_check_wire), n->verdict);
 	every_problem_has_a_remedy();
 	unsetenv("VERBATIM_SOFT_WIRE");
 	assert_int_equal(remove_root(NULL), 0);
