@@ -24,12 +24,13 @@
 #include "analyzer/diff/sample.h"
 
 enum {
-	TIMED = 30,       /* gaps that a run needs for a median */
-	TIMED_FAR = 1000, /* gaps that a run needs for a 99th percentile */
-	LONG = 500000,    /* ns: gaps that shape.c ignores */
-	SPIN = 1000,      /* ns: shorter gaps between polls: a busy loop */
-	SHORT = 1000000,  /* ns: shorter runs are not compared */
-	POINTS = 20,      /* percentage points: a great difference of shares, one run per side */
+	MEDIAN_GAPS = 30,          /* gaps that a run needs for a median */
+	P99_GAPS = 1000,           /* gaps that a run needs for a 99th percentile */
+	LONG_GAP_NS = 500000,      /* ns: gaps that shape.c ignores */
+	BUSY_GAP_NS = 1000,        /* ns: shorter gaps between polls: a busy loop */
+	SHORTEST_RUN_NS = 1000000, /* ns: shorter runs are not compared */
+	GREAT_DIFFERENCE =
+		20,       /* percentage points: a great difference of shares, one run per side */
 	SAME_PERCENT = 2, /* runs whose numbers of requests differ by no more did the same work */
 };
 
@@ -55,31 +56,31 @@ static double find_percentile(const struct histogram *h, double percent, uint64_
 
 static double median_post_gap(const struct diff_site *site)
 {
-	return find_percentile(&site->sum.gap, 50, TIMED);
+	return find_percentile(&site->sum.gap, 50, MEDIAN_GAPS);
 }
 
 static double p99_post_gap(const struct diff_site *site)
 {
-	return find_percentile(&site->sum.gap, 99, TIMED_FAR);
+	return find_percentile(&site->sum.gap, 99, P99_GAPS);
 }
 
 static double median_poll_gap(const struct diff_site *site)
 {
-	return find_percentile(&site->poll_gap, 50, TIMED);
+	return find_percentile(&site->poll_gap, 50, MEDIAN_GAPS);
 }
 
 static double p90_poll_gap(const struct diff_site *site)
 {
-	return find_percentile(&site->poll_gap, 90, TIMED);
+	return find_percentile(&site->poll_gap, 90, MEDIAN_GAPS);
 }
 
-/* The time in gaps of LONG and more. */
+/* The time in gaps of LONG_GAP_NS and more. */
 static double sum_long(const struct histogram *h)
 {
 	uint64_t from, to;
 	double sum = 0;
 
-	for (unsigned int i = histogram_class_of(LONG); i < HISTOGRAM_CLASSES; i++) {
+	for (unsigned int i = histogram_class_of(LONG_GAP_NS); i < HISTOGRAM_CLASSES; i++) {
 		double n = (double)histogram_count_class(h, i, &from, &to);
 
 		sum += n > 0 ? n * ((double)from + (double)to) / 2 : 0;
@@ -91,7 +92,8 @@ static double long_gap_share(const struct diff_site *site)
 {
 	const struct histogram *gap = &site->sum.gap;
 
-	return gap->count >= TIMED && gap->total ? 100 * sum_long(gap) / (double)gap->total : NAN;
+	return gap->count >= MEDIAN_GAPS && gap->total ? 100 * sum_long(gap) / (double)gap->total
+						       : NAN;
 }
 
 static struct measure measure_long(const struct diff_site *site)
@@ -186,14 +188,14 @@ static const struct pace paces[] = {
 	{ "gap before a post p99", DIFF_NS, 0, 0, NULL, p99_post_gap, is_post, NULL },
 	{ "in gaps of 500 us and more", DIFF_SHARE, 0, 0, NULL, long_gap_share, is_post,
 	  measure_long },
-	{ "gap between polls p50", DIFF_NS, 0, SPIN, NULL, median_poll_gap, makes_cq, NULL },
-	{ "gap between polls p90", DIFF_NS, 0, SPIN, NULL, p90_poll_gap, makes_cq, NULL },
+	{ "gap between polls p50", DIFF_NS, 0, BUSY_GAP_NS, NULL, median_poll_gap, makes_cq, NULL },
+	{ "gap between polls p90", DIFF_NS, 0, BUSY_GAP_NS, NULL, p90_poll_gap, makes_cq, NULL },
 	{ "sends outstanding, mean", DIFF_RATIO, 0, 0, mean_sends, NULL, NULL, NULL },
 	{ "sends outstanding, most", DIFF_COUNT, 0, 0, most_sends, NULL, NULL, NULL },
 	{ "receives outstanding, mean", DIFF_RATIO, 0, 0, mean_receives, NULL, NULL, NULL },
 	{ "receive queues empty", DIFF_SHARE, 0, 0, share_without_receive, NULL, NULL, NULL },
 	{ "messages without a receive", DIFF_SHARE, 1, 0, share_starved, NULL, NULL, NULL },
-	{ "duration", DIFF_NS, 1, SHORT, find_duration, NULL, NULL, NULL },
+	{ "duration", DIFF_NS, 1, SHORTEST_RUN_NS, find_duration, NULL, NULL, NULL },
 };
 /* clang-format on */
 
@@ -250,7 +252,8 @@ static bool is_large_change(const struct pace *pace, const struct sample *sample
 {
 	double by = sample_mean(sample, 1) - sample_mean(sample, 0);
 
-	return has_one_run(sample) && fabs(by) >= (pace->unit == DIFF_SHARE ? POINTS : log(2));
+	return has_one_run(sample) &&
+	       fabs(by) >= (pace->unit == DIFF_SHARE ? GREAT_DIFFERENCE : log(2));
 }
 
 static bool has_same_work(const struct diff *diff)

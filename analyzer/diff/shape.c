@@ -13,11 +13,11 @@
  * A window of half an octave is slid over both. Its gaps are a new mode if
  *
  * 	- all runs after have more in it than any run before, RATIO times (RATIO_ONE with one run a
- * 	  side), and at least LEAST gaps, which chance cannot move from one side to the other
+ * 	  side), and at least LEAST_GAPS gaps, which chance cannot move from one side to the other
  * 	- it is a peak: the windows beside it have less than half of it
  * 	- the other gaps have not moved: if the medians are far apart, all have moved, which is a
  * 	  matter of times
- * 	- it is far above the medians, and below the scheduler's time slice (SLICE): how much of the
+ * 	- it is far above the medians, and below the scheduler's time slice (SLICE_NS): how much of the
  * 	  time longer gaps take is compared in pace.c
  */
 #include "analyzer/diff/shape.h"
@@ -30,19 +30,19 @@
 #include "analyzer/diff/place.h"
 
 enum {
-	FIRST = 64,      /* lower classes are not of equal width */
-	WINDOW = 16,     /* classes: half an octave */
-	BESIDE = 24,     /* classes from a window to the one that is compared with it */
-	STEP = 2,        /* classes */
-	LEAST = 30,      /* gaps in the window */
-	LEAST_SHARE = 5, /* in 1000 */
+	FIRST_CLASS = 64,      /* lower classes are not of equal width */
+	WINDOW_CLASSES = 16,   /* classes: half an octave */
+	DISTANCE_CLASSES = 24, /* classes from a window to the one that is compared with it */
+	STEP_CLASSES = 2,      /* classes */
+	LEAST_GAPS = 30,       /* gaps in the window */
+	LEAST_SHARE = 5,       /* in 1000 */
 	RATIO = 4,
 	RATIO_ONE = 8,
-	CHANCE = 6, /* standard deviations */
+	CHANCE_DEVIATIONS = 6, /* standard deviations */
 	/* ratio: medians closer than this have not moved; a window begins this far above them */
 	MOVED = 2,
-	SLICE = 500000, /* ns */
-	MODES = 2,      /* reported per function */
+	SLICE_NS = 500000, /* ns */
+	MODES_SHOWN = 2,   /* reported per function */
 };
 
 /* For each class the number of gaps in lower classes, by run. */
@@ -58,7 +58,7 @@ struct shapes {
 
 static uint64_t count_window(const struct sums *sums, unsigned int first)
 {
-	return sums->below[first + WINDOW] - sums->below[first];
+	return sums->below[first + WINDOW_CLASSES] - sums->below[first];
 }
 
 static double share_window(const struct sums *sums, unsigned int first)
@@ -104,13 +104,13 @@ static bool is_beyond_chance(const struct window *before, const struct window *a
 	double p = (double)(before->n + after->n) / (double)(before->of + after->of);
 	double sigma = sqrt(p * (1 - p) * (1 / (double)before->of + 1 / (double)after->of));
 
-	return b - a > CHANCE * sigma;
+	return b - a > CHANCE_DEVIATIONS * sigma;
 }
 
 static bool is_peak(const struct shapes *shapes, unsigned int first, const struct window *window)
 {
-	struct window left = sum_window(shapes, 1, first - BESIDE);
-	struct window right = sum_window(shapes, 1, first + BESIDE);
+	struct window left = sum_window(shapes, 1, first - DISTANCE_CLASSES);
+	struct window right = sum_window(shapes, 1, first + DISTANCE_CLASSES);
 
 	return left.n * 2 < window->n && right.n * 2 < window->n;
 }
@@ -121,7 +121,7 @@ static double compare_window(const struct shapes *shapes, unsigned int first)
 	struct window before = sum_window(shapes, 0, first), after = sum_window(shapes, 1, first);
 	bool one = shapes->n[0] < 2 || shapes->n[1] < 2;
 
-	if (after.n < LEAST || after.least * 1000 < LEAST_SHARE || !before.of ||
+	if (after.n < LEAST_GAPS || after.least * 1000 < LEAST_SHARE || !before.of ||
 	    after.least < before.most * (one ? RATIO_ONE : RATIO))
 		return 0;
 	if (!is_beyond_chance(&before, &after) || !is_peak(shapes, first, &after))
@@ -135,7 +135,7 @@ static bool has_same_median(const struct shapes *shapes)
 	int64_t a = histogram_percentile(&shapes->all[0], 50);
 	int64_t b = histogram_percentile(&shapes->all[1], 50);
 
-	return a > 0 && b > 0 && a < SLICE && b < SLICE && a * MOVED >= b && b * MOVED >= a;
+	return a > 0 && b > 0 && a < SLICE_NS && b < SLICE_NS && a * MOVED >= b && b * MOVED >= a;
 }
 
 /* The values between which nine tenths of the window's gaps are. */
@@ -145,7 +145,7 @@ static void find_edges(const struct shapes *shapes, unsigned int first, uint64_t
 	uint64_t n = sum_window(shapes, 1, first).n, seen = 0, from, to;
 
 	*ret_from = *ret_to = 0;
-	for (unsigned int i = first; i < first + WINDOW; i++) {
+	for (unsigned int i = first; i < first + WINDOW_CLASSES; i++) {
 		uint64_t here = histogram_count_class(&shapes->all[1], i, &from, &to);
 
 		if (seen * 20 <= n)
@@ -190,20 +190,22 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 /* Find the largest windows above the medians that do not touch each other. */
 static void find_modes(struct diff *diff, const struct shapes *shapes, const struct diff_pair *pair)
 {
-	unsigned int last = histogram_class_of(SLICE) - WINDOW, found[MODES], n = 0;
+	unsigned int last = histogram_class_of(SLICE_NS) - WINDOW_CLASSES, found[MODES_SHOWN],
+		     n = 0;
 	int64_t before = histogram_percentile(&shapes->all[0], 50);
 	int64_t after = histogram_percentile(&shapes->all[1], 50);
 	unsigned int from = histogram_class_of((uint64_t)(before > after ? before : after) * MOVED);
 
-	from = from > FIRST + BESIDE ? from : FIRST + BESIDE;
-	for (; n < MODES; n++) {
+	from = from > FIRST_CLASS + DISTANCE_CLASSES ? from : FIRST_CLASS + DISTANCE_CLASSES;
+	for (; n < MODES_SHOWN; n++) {
 		double most = 0;
 
-		for (unsigned int at = from; at < last; at += STEP) {
+		for (unsigned int at = from; at < last; at += STEP_CLASSES) {
 			double more = compare_window(shapes, at);
 
 			for (unsigned int i = 0; i < n; i++)
-				if (at < found[i] + WINDOW && found[i] < at + WINDOW)
+				if (at < found[i] + WINDOW_CLASSES &&
+				    found[i] < at + WINDOW_CLASSES)
 					more = 0;
 			if (more > most) {
 				most = more;
@@ -240,7 +242,7 @@ void shape_compare(struct diff *diff)
 
 		if (verb_infos[pair->verb].plane == PLANE_DATA &&
 		    fill_shapes(diff, pair, &shapes) && has_same_median(&shapes)) {
-			diff->shapes += shapes.all[1].count >= LEAST;
+			diff->shapes += shapes.all[1].count >= LEAST_GAPS;
 			find_modes(diff, &shapes, pair);
 		}
 		for (int side = 0; side < 2; side++) {

@@ -21,11 +21,11 @@
 #include "core/base/text.h"
 
 enum {
-	CHANCE = 4,      /* standard deviations */
-	LEAST = 50,      /* batches below which the largest is not meaningful */
-	RUNS = 3,        /* runs per side below which the spread is not meaningful */
-	SAME_POINTS = 1, /* shares that differ by less count as equal */
-	SAME_PERCENT = 2 /* numbers that differ by less count as equal */
+	CHANCE_DEVIATIONS = 4, /* standard deviations */
+	LEAST_BATCHES = 50,    /* batches below which the largest is not meaningful */
+	LEAST_RUNS = 3,        /* runs per side below which the spread is not meaningful */
+	SAME_POINTS = 1,       /* shares that differ by less count as equal */
+	SAME_PERCENT = 2       /* numbers that differ by less count as equal */
 };
 
 enum kind { SHARE, COUNT, BATCH };
@@ -155,7 +155,7 @@ static bool is_similar(const struct spread *a, const struct spread *b)
 static bool may_be_chance(const struct numbers *a, const struct numbers *b)
 {
 	double p = (a->value.mean * a->of + b->value.mean * b->of) / (a->of + b->of) / 100;
-	double points = 100 * CHANCE * sqrt(p * (1 - p) * (1 / a->of + 1 / b->of));
+	double points = 100 * CHANCE_DEVIATIONS * sqrt(p * (1 - p) * (1 / a->of + 1 / b->of));
 
 	return fabs(a->value.mean - b->value.mean) <= fmax(points, SAME_POINTS);
 }
@@ -168,15 +168,16 @@ static bool is_significant(const struct numbers *a, const struct numbers *b)
 	double range =
 		fmax(high->value.most - high->value.least, low->value.most - low->value.least);
 
-	if (low->of >= LEAST && high->of >= LEAST && high->value.least > low->most.most)
+	if (low->of >= LEAST_BATCHES && high->of >= LEAST_BATCHES &&
+	    high->value.least > low->most.most)
 		return true;
-	return a->value.n >= RUNS && b->value.n >= RUNS && gap > 2 * range;
+	return a->value.n >= LEAST_RUNS && b->value.n >= LEAST_RUNS && gap > 2 * range;
 }
 
 static bool is_beyond_chance(const struct numbers *a, const struct numbers *b)
 {
 	return fabs(a->value.mean - b->value.mean) >
-	       CHANCE * sqrt(fmax(a->value.mean + b->value.mean, 0));
+	       CHANCE_DEVIATIONS * sqrt(fmax(a->value.mean + b->value.mean, 0));
 }
 
 enum found { SAME, UNSURE, DIFFERENT };

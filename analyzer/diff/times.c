@@ -17,9 +17,9 @@
 #include "analyzer/diff/sample.h"
 
 enum {
-	TIMED = 30,       /* requests that a run needs for a median */
-	TIMED_FAR = 1000, /* requests that a run needs for a 99th percentile */
-	ALWAYS = 3,       /* rows that are shown even if nothing changed: the most frequent */
+	MEDIAN_REQUESTS = 30, /* requests that a run needs for a median */
+	P99_REQUESTS = 1000,  /* requests that a run needs for a 99th percentile */
+	ROWS_SHOWN = 3,       /* rows that are shown even if nothing changed: the most frequent */
 	SIZE_TEXT = 32,
 };
 
@@ -152,10 +152,10 @@ static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES
 		struct row row = { i / PROFILE_SIZES, i % PROFILE_SIZES, 0, false };
 
 		row.timed = count_timed(diff, &row);
-		if (row.timed >= TIMED)
+		if (row.timed >= MEDIAN_REQUESTS)
 			rows[n++] = row;
 	}
-	for (int shown = 0; shown < ALWAYS; shown++) {
+	for (int shown = 0; shown < ROWS_SHOWN; shown++) {
 		struct row *most = NULL;
 
 		for (size_t i = 0; i < n; i++)
@@ -197,9 +197,10 @@ static void compare_rates(struct diff *diff)
 			const struct profile *profile = diff->sides[side].runs[i]->profile;
 			double ns = (double)profile->last_completion - (double)profile->first_post;
 
-			known &= profile->send.requests >= TIMED && profile->first_post >= 0 &&
-				 ns > 0 && !diff->sides[side].runs[i]->lossy &&
-				 !profile->filtered && profile->one_of <= 1;
+			known &= profile->send.requests >= MEDIAN_REQUESTS &&
+				 profile->first_post >= 0 && ns > 0 &&
+				 !diff->sides[side].runs[i]->lossy && !profile->filtered &&
+				 profile->one_of <= 1;
 			if (known)
 				sample.of[side][i] = log((double)profile->send.requests * 1e9 / ns);
 		}
@@ -217,7 +218,7 @@ void times_compare(struct diff *diff)
 
 	for (size_t i = 0; i < n && !diff->no_memory; i++) {
 		compare_percentile(diff, &rows[i], 50);
-		if (rows[i].timed >= TIMED_FAR && !diff->no_memory)
+		if (rows[i].timed >= P99_REQUESTS && !diff->no_memory)
 			compare_percentile(diff, &rows[i], 99);
 	}
 	if (!diff->no_memory)

@@ -24,8 +24,9 @@
 #include "core/store/read/lookup.h"
 
 enum {
-	SHOWN = 3,    /* sentences about threads */
-	FEW = 2,      /* empty polls: a loop that drains a CQ ends with one, and does not wait */
+	SENTENCES_SHOWN = 3, /* sentences about threads */
+	FEW_EMPTY_POLLS =
+		2,    /* empty polls: a loop that drains a CQ ends with one, and does not wait */
 	CQS_MAX = 64, /* of one thread */
 	PATIENCE_NS = 250000000
 };
@@ -417,7 +418,8 @@ static void describe_empty(struct poll_report *telling, const struct empty_poll_
 	telling->empty += count->empty - before;
 	if (telling->each)
 		telling->each(telling->arg, count->thread, count->cq, count->empty - before);
-	if (!telling->t || count->empty - before < FEW || telling->told++ >= SHOWN)
+	if (!telling->t || count->empty - before < FEW_EMPTY_POLLS ||
+	    telling->told++ >= SENTENCES_SHOWN)
 		return;
 	put_empty(telling, count->thread, count->cq, count->empty - before);
 }
@@ -499,11 +501,11 @@ static void describe_sleeps(struct poll_report *telling)
 		const struct sleep *sleep = &note->all[i].sleep;
 		const struct moment *at = &sleep->at;
 
-		if (sleep->tries > FEW && telling->told++ < SHOWN)
+		if (sleep->tries > FEW_EMPTY_POLLS && telling->told++ < SENTENCES_SHOWN)
 			text_addf(telling->t, "; thread %u called ibv_get_cq_event() %s: EAGAIN",
 				  note->all[i].thread, words_format_count(sleep->tries, "time", n));
 		if (!at->id.thread || note->time - at->time < PATIENCE_NS ||
-		    telling->told++ >= SHOWN)
+		    telling->told++ >= SENTENCES_SHOWN)
 			continue;
 		text_addf(telling->t, "; thread %u was in %s() since %s, %s", note->all[i].thread,
 			  verb_infos[at->verb].name, event_id_text(at->id, id),
@@ -523,9 +525,10 @@ void activity_describe(const struct activity *activity, const struct activity_no
 		return;
 	describe_polls(&telling);
 	describe_sleeps(&telling);
-	if (telling.told > SHOWN)
-		text_addf(t, "; %s like these", WORDS_N(telling.told - SHOWN, "more thread"));
-	else if (name && !telling.told && telling.empty < FEW &&
+	if (telling.told > SENTENCES_SHOWN)
+		text_addf(t, "; %s like these",
+			  WORDS_N(telling.told - SENTENCES_SHOWN, "more thread"));
+	else if (name && !telling.told && telling.empty < FEW_EMPTY_POLLS &&
 		 note->time - note->last.time >= PATIENCE_NS)
 		text_addf(t, "; %s called no verb%s after %s, for %s", name,
 			  telling.empty ? " but for an empty poll" : "",
@@ -572,7 +575,7 @@ bool activity_polls_only(const struct activity *activity, uint32_t thread, uint3
 	read_counts(activity->counts);
 	for (size_t i = 0; i < counts->n; i++)
 		if (counts->all[i].thread == thread && counts->all[i].cq != cq &&
-		    counts->all[i].empty >= FEW)
+		    counts->all[i].empty >= FEW_EMPTY_POLLS)
 			return false;
 	return true;
 }

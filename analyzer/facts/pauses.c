@@ -24,7 +24,7 @@
 
 enum {
 	LONG_NS = 500000000,
-	SHARE = 4,           /* 1/SHARE of the run of the process makes a wait a fact */
+	RUN_SHARE = 4,       /* 1/RUN_SHARE of the run of the process makes a wait a fact */
 	EACH_NS = 100000000, /* a waiting thread polls at least once in this time */
 	SOON_NS = 50000000,  /* from the event to the poll */
 	PART = 5,            /* the peer's silence may be shorter by 1/PART of the wait */
@@ -222,7 +222,7 @@ static void add_pause(struct pauses *pauses, const struct model *model, uint32_t
 	if (!pause->to.time || !process || process->end < 0)
 		return;
 	run = process->end - process->start;
-	if (lasted < run / SHARE ||
+	if (lasted < run / RUN_SHARE ||
 	    !(fact = fact_count(pauses->facts, FACT_PAUSED, fact_key(id, FACT_PAUSED, 0), id)))
 		return;
 	fact->event = pause->to.id;

@@ -33,7 +33,8 @@ enum {
 	MANY_POLLS = 100,
 	SEEN_POLLS = 16, /* enough empty polls if a sample shows that the thread polled */
 	FASTEST_NS = 20, /* an empty poll takes longer */
-	SHARE = 4, /* all but 1/SHARE of the requests are signalled: the others are exceptions */
+	UNSIGNALLED_SHARE =
+		4, /* all but 1/UNSIGNALLED_SHARE of the requests are signalled: the others are exceptions */
 };
 
 /* The wait of a thread; .from.time is 0: none. */
@@ -117,7 +118,7 @@ static bool is_expected(const struct unsignalled_wait *before, const struct queu
 	uint64_t posted = queue->posted - added->requests;
 	uint64_t signalled = queue->stats.signalled - (added->requests ? added->signalled : 0);
 
-	return posted - signalled <= posted / SHARE ||
+	return posted - signalled <= posted / UNSIGNALLED_SHARE ||
 	       (!signalled && (before->qp == queue->owner->id ? before->waited : 0) + 1 == posted);
 }
 

@@ -14,7 +14,7 @@
 
 enum {
 	LONG_NS = 500000000,
-	SHARE = 4, /* 1/SHARE of the run of the process is long */
+	RUN_SHARE = 4, /* 1/RUN_SHARE of the run of the process is long */
 	BRIEF = 10,
 	MANY_POLLS = 100, /* empty polls: a program that only checks a CQ makes fewer */
 };
@@ -188,7 +188,7 @@ static bool is_long(const struct waits *waits, const struct activity_note *note)
 	int64_t lasted = note->time - note->quiet;
 
 	return process && note->quiet && lasted >= LONG_NS &&
-	       lasted >= (note->time - process->start) / SHARE;
+	       lasted >= (note->time - process->start) / RUN_SHARE;
 }
 
 /* Has the process polled other CQs for long, and never the CQ of its sends? */

@@ -22,7 +22,7 @@ enum {
 	LATE_NS = 5000000,
 	PROMPT_NS = 1000000,
 	SLEPT_NS = 100000,
-	NEXT = 3, /* events that a thread may get between arming a CQ and polling it */
+	NEXT_EVENTS = 3, /* events that a thread may get between arming a CQ and polling it */
 };
 
 static struct moment moment_of_verb(const struct trace_event *event, enum verb verb)
@@ -226,7 +226,7 @@ static void check_late_poll(struct cq_event *wake, const struct trace_event *eve
 	if (!mute || !wake->is_armed || wake->looked || from > event->time)
 		return;
 	wake->looked = true;
-	if (event->id.thread != armed->id.thread || event->id.n - armed->id.n > NEXT)
+	if (event->id.thread != armed->id.thread || event->id.n - armed->id.n > NEXT_EVENTS)
 		return;
 	if (event->time - from >= LATE_NS)
 		note_late(wake, event->time - from);
@@ -245,7 +245,8 @@ static void check_wrong_armed(const struct life *cq, const struct trace_event *e
 	struct cq_event *wake = cq->wake;
 	int64_t from;
 
-	if (!other || armed->id.thread != event->id.thread || event->id.n - armed->id.n > NEXT ||
+	if (!other || armed->id.thread != event->id.thread ||
+	    event->id.n - armed->id.n > NEXT_EVENTS ||
 	    (wake->passed.thread == event->id.thread && wake->passed.n == event->id.n))
 		return;
 	wake->passed = event->id;

@@ -17,7 +17,7 @@
 #include "analyzer/model/queue_priv.h"
 
 enum {
-	LOOK = 512, /* sends and receives of a queue */
+	SEARCH_REQUESTS = 512, /* sends and receives of a queue */
 	SLOTS = 1024,
 	FLAG = 64, /* bytes: a flag, a counter or a header, overwritten on purpose */
 };
@@ -236,10 +236,10 @@ void crossing_check_request(struct model *model, struct queue *queue)
 	if (!owner || !queue->overlaps || queue->doubt || queue->draining || !request->nsge)
 		return;
 	if (!queue->send) {
-		if (queue->posted <= LOOK)
+		if (queue->posted <= SEARCH_REQUESTS)
 			check_receive(model, queue, request);
 	} else if (is_reliable(owner)) {
-		if (queue->posted <= LOOK && sends_buffer(request))
+		if (queue->posted <= SEARCH_REQUESTS && sends_buffer(request))
 			check_send(model, queue, request);
 		if (request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM)
 			check_write(model, queue, request);

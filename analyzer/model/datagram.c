@@ -19,8 +19,8 @@
 #include "analyzer/model/queue.h"
 
 enum {
-	LOOK = 512 /* datagrams of a queue */,
-	LOOK_GROUP = 16,
+	SEARCH_REQUESTS = 512 /* datagrams of a queue */,
+	SEARCH_GROUP = 16,
 	MULTICAST = 0xffffff,
 	OWN_QKEY = 1u << 31
 };
@@ -100,7 +100,7 @@ static void check_group_qkey(struct model *model, struct queue *queue,
 	const struct life *life = NULL;
 	uint32_t process = 1, qkey;
 
-	if (queue->qkey_told || queue->posted > LOOK_GROUP || wr->remote_qpn != MULTICAST ||
+	if (queue->qkey_told || queue->posted > SEARCH_GROUP || wr->remote_qpn != MULTICAST ||
 	    !astray_is_group(path) || !find_qkey(queue->owner, wr, &qkey))
 		return;
 	while ((life = astray_next_member(model, group, &process, life))) {
@@ -182,7 +182,7 @@ void datagram_check_post(struct model *model, const struct trace_event *event, s
 					    .object = queue->owner,
 					    .queue = queue };
 
-	if (queue->posted > LOOK || queue->doubt || !queue->owner)
+	if (queue->posted > SEARCH_REQUESTS || queue->doubt || !queue->owner)
 		return;
 	for (uint32_t i = 0; i < taken; i++) {
 		const struct wr *wr = &event->post->wr[i];

@@ -14,8 +14,8 @@
 #include "analyzer/model/qp.h"
 
 enum {
-	LOOK_NS = 50000, /* ns between two examinations of a queue's senders */
-	USER_NS = 1000,  /* ns more for each queue pair of an SRQ */
+	EXAMINE_NS = 50000, /* ns between two examinations of a queue's senders */
+	USER_NS = 1000,     /* ns more for each queue pair of an SRQ */
 	ARRIVED = 10000, /* ns after which an undelayed message has arrived; the shortest timer */
 	PER_BYTE = 10,   /* ns: a path has at least 100 MB/s */
 	BUSY = 4,        /* a path is busy if sending takes 1/BUSY of the time */
@@ -59,7 +59,7 @@ static __attribute__((noinline)) void estimate_waiting_sends(struct model *model
 	     link; link = link->next_child, users++)
 		if (link->child->kind == OBJECT_qp && link->child->state == LIFE_LIVE)
 			sent += count_sent(model, event, link->child, time);
-	queue->dry.next = event->time + LOOK_NS + USER_NS * (int64_t)users;
+	queue->dry.next = event->time + EXAMINE_NS + USER_NS * (int64_t)users;
 	if (sent <= posted)
 		return;
 	queue->dry.until = event->time;

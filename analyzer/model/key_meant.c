@@ -6,14 +6,14 @@
 #include "analyzer/model/key.h"
 
 enum {
-	LOOK = 4096, /* keys of a list */
+	SEARCH_KEYS = 4096, /* keys of a list */
 	VARIES = 0xff,
 };
 
 const struct key *keys_find_holder(const struct keys *keys, const struct key *key, uint64_t addr,
 				   uint64_t length)
 {
-	int left = LOOK;
+	int left = SEARCH_KEYS;
 
 	for (const struct key *k = keys->live.newest; k && left; k = k->older, left--)
 		if (k != key && k->kind == OBJECT_mr && k->state == KEY_LIVE && !k->any &&
@@ -25,7 +25,7 @@ const struct key *keys_find_holder(const struct keys *keys, const struct key *ke
 
 static const struct key *find_renamed(const struct key_list *list, uint32_t process, uint32_t rkey)
 {
-	int left = LOOK;
+	int left = SEARCH_KEYS;
 
 	for (const struct key *k = list->newest; k && left; k = k->older, left--)
 		if (k->process == process && rkey && k->rkey_before == rkey && k->rkey != rkey)
@@ -40,7 +40,7 @@ const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, u
 
 static const struct key *find_sibling(const struct key_list *list, uint32_t process, uint32_t rkey)
 {
-	int left = LOOK;
+	int left = SEARCH_KEYS;
 
 	for (const struct key *k = list->newest; k && left; k = k->older, left--)
 		if (k->kind == OBJECT_mw && k->process == process && k->rkey != rkey &&
@@ -61,7 +61,7 @@ const struct key *keys_find_sibling(const struct keys *keys, uint32_t process, u
 static const struct key *find_elsewhere(const struct key_list *list, uint32_t process,
 					uint32_t other, uint32_t number)
 {
-	int left = LOOK;
+	int left = SEARCH_KEYS;
 
 	for (const struct key *k = list->newest; k && left; k = k->older, left--)
 		if (k->process != process && k->process != other &&

@@ -22,13 +22,13 @@
 #include "core/store/read/trace.h"
 
 enum {
-	MANY = 64,         /* empty polls needed to estimate the pace */
-	SLOWEST = 250,     /* ns: a slower pace counts as this pace */
-	LEAST = 250000000, /* ns */
+	LEAST_POLLS = 64,      /* empty polls needed to estimate the pace */
+	SLOWEST_POLL_NS = 250, /* ns: a slower pace counts as this pace */
+	LEAST_NS = 250000000,  /* ns */
 	/* ns: shorter sleeps do not count, since a thread may be woken late */
 	LEAST_SLEPT = 1000000000,
-	TIMES = 4,      /* of the timeout: InfiniBand specification, 9.7.6.1.3 */
-	PER_BYTE = 100, /* ns: a path has 10 MB/s at least */
+	TIMEOUT_FACTOR = 4, /* of the timeout: InfiniBand specification, 9.7.6.1.3 */
+	PER_BYTE = 100,     /* ns: a path has 10 MB/s at least */
 };
 
 void no_response_note_armed(struct life *cq, const struct trace_event *event)
@@ -72,7 +72,8 @@ static void note_poll_time(struct steady *steady, int64_t ns, uint64_t polls)
 static void note_poll(struct steady *steady, struct queue_cq_waits *look,
 		      const struct trace_event *event)
 {
-	if (steady && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread)
+	if (steady && event->poll->empty >= LEAST_POLLS &&
+	    look->polls[0].thread == event->id.thread)
 		note_poll_time(steady, event->time - look->polls[0].time, event->poll->empty + 1);
 	memmove(&look->polls[1], &look->polls[0], sizeof(look->polls) - sizeof(look->polls[0]));
 	look->polls[0].time = event->time;
@@ -131,7 +132,8 @@ static int64_t find_certain_wait(const struct model_complete *complete, const st
 		slow->slept = look->woken - from;
 		return slow->slept;
 	}
-	polls = add_polls(look, event, steady->pace < SLOWEST ? steady->pace : SLOWEST, since,
+	polls = add_polls(look, event,
+			  steady->pace < SLOWEST_POLL_NS ? steady->pace : SLOWEST_POLL_NS, since,
 			  &slow->empty);
 	return polls < (double)(event->time - since) ? (int64_t)polls : event->time - since;
 }
@@ -201,14 +203,14 @@ bool no_response_find(struct model *model, const struct model_complete *complete
 	    !complete->cq->cq || complete->event->poll->wc[complete->index].status)
 		return false;
 	slow.took = complete->event->time - request->time;
-	if (slow.took < LEAST)
+	if (slow.took < LEAST_NS)
 		return false;
 	since = request->time > steady->completed ? request->time : steady->completed;
-	slow.most = TIMES * (INT64_C(4096) << (qp->timeout & 31));
+	slow.most = TIMEOUT_FACTOR * (INT64_C(4096) << (qp->timeout & 31));
 	if (!could_send_since(qp, since))
 		return false;
 	waited = find_certain_wait(complete, steady, since, &slow);
-	if (waited < LEAST || waited <= slow.most)
+	if (waited < LEAST_NS || waited <= slow.most)
 		return false;
 	rnr = find_rnr(model, complete);
 	if (rnr == INT64_MAX || waited - slow.most <= rnr ||

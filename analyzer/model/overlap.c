@@ -27,11 +27,12 @@
 #include "analyzer/model/queue.h"
 
 enum {
-	LOOK = 512, /* requests of a queue */
-	BACK = 256, /* a request is compared with so many outstanding requests, the latest first */
-	DEEP = 4,   /* number of outstanding sends of one buffer */
-	GIVEN_UP = 5000000,  /* ns after the last message */
-	COMPARED = 50000000, /* buffers compared in a whole trace: about a second */
+	SEARCH_REQUESTS = 512, /* requests of a queue */
+	COMPARED_REQUESTS =
+		256, /* a request is compared with so many outstanding requests, the latest first */
+	LEAST_SENDS = 4,             /* number of outstanding sends of one buffer */
+	GIVEN_UP_NS = 5000000,       /* ns after the last message */
+	COMPARED_BUFFERS = 50000000, /* buffers compared in a whole trace: about a second */
 };
 
 static bool takes_data(const struct queue_request *request)
@@ -158,7 +159,7 @@ static struct overlap_pair *choose_pair(struct queue *queue, const struct queue 
 static void check_earlier(struct model *model, struct queue *queue, const struct queue *other,
 			  const struct queue_request *later)
 {
-	uint32_t most = other->count < BACK ? other->count : BACK;
+	uint32_t most = other->count < COMPARED_REQUESTS ? other->count : COMPARED_REQUESTS;
 
 	for (uint32_t i = 0; i < most; i++) {
 		const struct queue_request *earlier = queue_at(other, other->count - 1 - i);
@@ -184,7 +185,7 @@ static void check_remote_read(struct model *model, struct queue *queue,
 			      const struct queue_request *write)
 {
 	struct overlap_pair *pair = &queue->overlaps->overtaken;
-	uint32_t most = queue->count < BACK ? queue->count : BACK;
+	uint32_t most = queue->count < COMPARED_REQUESTS ? queue->count : COMPARED_REQUESTS;
 
 	for (uint32_t i = 1; i < most; i++) {
 		const struct queue_request *read = queue_at(queue, queue->count - 1 - i);
@@ -245,7 +246,7 @@ static bool is_given_up(const struct queue *rq, const struct queue_request *rece
 	const struct queue *sends = rq->owner->sq;
 
 	return sends && !sends->doubt && sends->stats.posts &&
-	       receive->time - sends->stats.last_time >= GIVEN_UP;
+	       receive->time - sends->stats.last_time >= GIVEN_UP_NS;
 }
 
 static void store_entered(struct overlap_pair *pair, const struct overlap_pair *one,
@@ -268,7 +269,7 @@ static void check_peer_receives(struct model *model, struct queue *queue,
 {
 	struct overlaps *overlaps = queue->overlaps;
 	const struct queue *rq = receives_of_peer(model, queue);
-	uint32_t most = rq ? rq->count < BACK ? rq->count : BACK : 0;
+	uint32_t most = rq ? rq->count < COMPARED_REQUESTS ? rq->count : COMPARED_REQUESTS : 0;
 	struct overlap_pair one;
 
 	if (!rq || !rq->overlaps || !rq->overlaps->apart)
@@ -321,7 +322,7 @@ static bool find_seen(struct model *model, const struct queue *queue, uint64_t *
 	const struct queue *sq = other && other->life ? other->life->sq : NULL;
 	uint64_t polled = is_in_order(qp) ? count_polled(qp->rq) : 0;
 
-	if (!polled || polled > LOOK || !sq || sq->doubt || !sq->seen)
+	if (!polled || polled > SEARCH_REQUESTS || !sq || sq->doubt || !sq->seen)
 		return false;
 	*ret_seen = sq->seen[polled - 1];
 	return (*ret_seen)--;
@@ -364,16 +365,16 @@ static bool goes_elsewhere(struct model *model, const struct queue *queue,
 	return rq && rq->overlaps && rq->overlaps->apart;
 }
 
-/* How many outstanding sends, at most DEEP, have the buffer of @later? */
+/* How many outstanding sends, at most LEAST_SENDS, have the buffer of @later? */
 static unsigned int count_same(struct model *model, const struct queue *queue,
 			       const struct queue_request *later,
 			       const struct queue_request **ret_earlier)
 {
-	uint32_t most = queue->count < BACK ? queue->count : BACK;
+	uint32_t most = queue->count < COMPARED_REQUESTS ? queue->count : COMPARED_REQUESTS;
 	uint64_t addr = queue_sge(queue, later, 0)->addr;
 	unsigned int n = 0;
 
-	for (uint32_t i = 1; i < most && n < DEEP; i++) {
+	for (uint32_t i = 1; i < most && n < LEAST_SENDS; i++) {
 		const struct queue_request *earlier = queue_at(queue, queue->count - 1 - i);
 
 		model->compared++;
@@ -398,7 +399,7 @@ static void check_reused(struct model *model, struct queue *queue,
 	overlaps->sent_apart |= overlaps->sent_from != sge->addr;
 	if (!n || !goes_elsewhere(model, queue, earlier, later))
 		return;
-	overlaps->deep += n == DEEP;
+	overlaps->deep += n == LEAST_SENDS;
 	store_pair(&overlaps->reused, queue, earlier, queue, later);
 	if (overlaps->reused.n == 1) {
 		overlaps->reused.addr = sge->addr;
@@ -413,10 +414,10 @@ static void note_seen(struct queue *queue, const struct queue_request *message)
 	const struct life *qp = queue->owner;
 	uint64_t polled;
 
-	if (message->message > LOOK || !is_in_order(qp))
+	if (message->message > SEARCH_REQUESTS || !is_in_order(qp))
 		return;
 	if (!queue->seen)
-		queue->seen = calloc(LOOK, sizeof(*queue->seen));
+		queue->seen = calloc(SEARCH_REQUESTS, sizeof(*queue->seen));
 	if (!queue->seen)
 		return; /* a finding is missing */
 	polled = count_polled(qp->rq);
@@ -436,8 +437,8 @@ static void note_place(struct queue *queue, const struct queue_request *request)
 /* Must one more request of @queue be examined? */
 static bool may_check_more(const struct model *model, const struct queue *queue)
 {
-	return (!queue->overlaps || queue->overlaps->looked < LOOK) && !queue->doubt &&
-	       queue->owner && model->compared <= COMPARED;
+	return (!queue->overlaps || queue->overlaps->looked < SEARCH_REQUESTS) && !queue->doubt &&
+	       queue->owner && model->compared <= COMPARED_BUFFERS;
 }
 
 /* Compare @later, a send of @queue, with the READs that other queue pairs of its process have. */

@@ -10,14 +10,14 @@
 #include "analyzer/model/queue.h"
 
 enum {
-	BACK = 16, /* requests before a message, from the latest */
-	NEXT = 4,  /* events of the thread from the poll to the deregistration */
+	EARLIER_REQUESTS = 16, /* requests before a message, from the latest */
+	NEXT_EVENTS = 4,       /* events of the thread from the poll to the deregistration */
 };
 
 /* The last READ before request @at of @sends that is outstanding; NULL: none. */
 static const struct queue_request *find_read(const struct queue *sends, uint32_t at)
 {
-	for (uint32_t i = at; i > 0 && at - i < BACK; i--) {
+	for (uint32_t i = at; i > 0 && at - i < EARLIER_REQUESTS; i--) {
 		const struct queue_request *request = queue_at(sends, i - 1);
 
 		if (request->opcode == ABI_WR_RDMA_READ && !request->done)
@@ -83,7 +83,7 @@ void read_release_note_dereg(struct model *model, const struct trace_event *even
 	uint64_t life;
 
 	if (!polled || polled->process != event->process || polled->thread != event->id.thread ||
-	    event->id.n - polled->n > NEXT || polled->rkey != key->rkey ||
+	    event->id.n - polled->n > NEXT_EVENTS || polled->rkey != key->rkey ||
 	    polled->context != key->context || !map_get(&model->by_id, polled->sender, &life))
 		return;
 	sends = ((const struct life *)(uintptr_t)life)->sq; /* NULL: it was destroyed */

@@ -17,8 +17,8 @@
 #include "analyzer/model/queue.h"
 
 enum {
-	OTHERS = 4, /* requests that were outstanding with other numbers */
-	LEAST = 8,  /* outstanding requests in all */
+	LEAST_OTHERS = 4,   /* requests that were outstanding with other numbers */
+	LEAST_REQUESTS = 8, /* outstanding requests in all */
 };
 
 /* Does @b begin where @a ends, with as many bytes? */
@@ -94,7 +94,7 @@ void same_wr_id_note(struct queue *queue)
 	const struct queue_request *later = queue_at(queue, queue->count - 1), *earlier;
 	uint32_t at;
 
-	if (queue->doubt || !queue->owner || !later->wr_id || queue->signalled < OTHERS + 2 ||
+	if (queue->doubt || !queue->owner || !later->wr_id || queue->signalled < LEAST_OTHERS + 2 ||
 	    (queue->poller && queue->poller != queue->poster))
 		return;
 	at = find_earlier(queue);
@@ -112,6 +112,7 @@ void same_wr_id_note(struct queue *queue)
 
 const struct same_wr_id *same_wr_id_of(const struct queue *queue)
 {
-	return queue->wr_ids.off || queue->doubt || queue->stats.signalled < LEAST ? NULL
-										   : queue->twice;
+	return queue->wr_ids.off || queue->doubt || queue->stats.signalled < LEAST_REQUESTS
+		       ? NULL
+		       : queue->twice;
 }

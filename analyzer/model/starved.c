@@ -10,9 +10,9 @@
 #include "analyzer/model/qp.h"
 
 enum {
-	LATE = 25,           /* a message may be late by 1/25 of a timer */
-	LONGEST = 655360000, /* ns: the longest RNR timer */
-	FOREVER = 7,         /* rnr_retry without a limit */
+	LATE = 25,                  /* a message may be late by 1/25 of a timer */
+	LONGEST_RNR_NS = 655360000, /* ns: the longest RNR timer */
+	ENDLESS_RETRIES = 7,        /* rnr_retry without a limit */
 };
 
 /* The send queue of the other end, if its messages can be counted; else NULL. */
@@ -102,9 +102,9 @@ static int64_t find_starved(struct model *model, const struct life *qp,
 	    request->message > receives->messages)
 		return INT64_MAX;
 	slack = peer_slack(&model->peers, qp->process, other->process);
-	if (slack > LONGEST || request->time - slack <= life->qp->rtr.time)
+	if (slack > LONGEST_RNR_NS || request->time - slack <= life->qp->rtr.time)
 		return INT64_MAX; /* starved_note_post() */
-	return request->starved || slack ? request->starved + 2 * slack + LONGEST : 0;
+	return request->starved || slack ? request->starved + 2 * slack + LONGEST_RNR_NS : 0;
 }
 
 int64_t starved_limit(struct model *model, const struct life *qp,
@@ -112,7 +112,7 @@ int64_t starved_limit(struct model *model, const struct life *qp,
 {
 	int64_t starved = find_starved(model, qp, request), most = INT64_MAX;
 
-	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY && qp->qp->rnr_retry != FOREVER)
-		most = (int64_t)(qp->qp->rnr_retry + 1) * LONGEST;
+	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY && qp->qp->rnr_retry != ENDLESS_RETRIES)
+		most = (int64_t)(qp->qp->rnr_retry + 1) * LONGEST_RNR_NS;
 	return starved < most ? starved : most;
 }

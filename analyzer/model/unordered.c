@@ -18,8 +18,8 @@
 #include "core/store/read/trace.h"
 
 enum {
-	NEXT = 3,  /* events of a thread that posts a receive in between */
-	FLAG = 64, /* bytes: a flag, a counter or a header */
+	NEXT_EVENTS = 3, /* events of a thread that posts a receive in between */
+	FLAG = 64,       /* bytes: a flag, a counter or a header */
 };
 
 static struct unordered *unordered_of(struct queue *queue)
@@ -47,7 +47,7 @@ static const struct queue_request *last_write(const struct queue *queue)
 
 static bool is_next_to(const struct queue_request *write, const struct trace_event *event)
 {
-	return write->thread == event->id.thread && event->id.n - write->n <= NEXT;
+	return write->thread == event->id.thread && event->id.n - write->n <= NEXT_EVENTS;
 }
 
 static void note_message(struct model *model, const struct queue *queue, struct queue *before,
@@ -97,8 +97,8 @@ static struct queue *find_beside(struct model *model, const struct queue *queue,
 		return NULL;
 	qp = (const struct life *)(uintptr_t)life;
 	write = qp->sq && qp->sq->owner == qp ? last_write(qp->sq) : NULL;
-	if (!write || write->thread != event->id.thread || event->id.n - write->n > 2 * NEXT ||
-	    qp->sq->doubt || queue->doubt)
+	if (!write || write->thread != event->id.thread ||
+	    event->id.n - write->n > 2 * NEXT_EVENTS || qp->sq->doubt || queue->doubt)
 		return NULL;
 	process = peer_process(model, qp->sq);
 	return process && process == peer_process(model, queue) ? qp->sq : NULL;

@@ -18,11 +18,11 @@
 
 enum {
 	TIMES = 7,
-	LEAST = 3, /* stalls */
+	LEAST_STALLS = 3, /* stalls */
 	MORE = 4, /* a cluster has so many times the requests of the equally wide spans beside it */
-	FAR = 10, /* times the median latency, at least */
-	TICKS = 8000000, /* two of 4 ms, in ns */
-	LITTLE = 8,      /* small means 1/8 of the time */
+	FAR_MEDIANS = 10, /* times the median latency, at least */
+	TICKS = 8000000,  /* two of 4 ms, in ns */
+	LITTLE = 8,       /* small means 1/8 of the time */
 };
 
 /* A range of latencies, ns. */
@@ -70,7 +70,7 @@ static bool find_peak(const struct histogram *stalled, const struct histogram *s
 	cluster->of = h->count;
 	cluster->beside = before > after ? before : after;
 	narrow_span(stalled, cluster, span);
-	return cluster->stalls >= LEAST && cluster->n >= MORE * cluster->beside;
+	return cluster->stalls >= LEAST_STALLS && cluster->n >= MORE * cluster->beside;
 }
 
 bool cluster_has(const struct cluster *cluster, const struct profile_queue *queue)
@@ -97,7 +97,7 @@ static size_t add_multiples(const struct profile *profile, const struct histogra
 {
 	const struct histogram *stalled = profile->stalled[cluster.code];
 
-	if (cluster.constant / FAR < histogram_percentile(all, 50))
+	if (cluster.constant / FAR_MEDIANS < histogram_percentile(all, 50))
 		return n;
 	for (cluster.times = 1; cluster.times <= TIMES && n < CLUSTERS; cluster.times++) {
 		int64_t at = cluster.constant * cluster.times;

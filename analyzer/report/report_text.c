@@ -172,8 +172,8 @@ static void print_step(const struct report *report, const struct finding_step *s
 }
 
 enum {
-	OTHERS = 16,   /* processes that are listed */
-	GAP_RULES = 8, /* rules that are named with the reason why they were not checked */
+	OTHERS_SHOWN = 16, /* processes that are listed */
+	GAP_RULES = 8,     /* rules that are named with the reason why they were not checked */
 };
 
 /* "in 3 processes: 1, 2, 3" */
@@ -187,13 +187,13 @@ static void print_others(FILE *out, const struct finding *finding)
 			process_id_text(finding->process, text));
 	else if (finding->nalso)
 		fprintf(out, "\n  in %zu processes: %u", finding->nalso + 1, finding->process);
-	for (size_t i = 0; i < finding->nalso && i < OTHERS; i++)
+	for (size_t i = 0; i < finding->nalso && i < OTHERS_SHOWN; i++)
 		if (joint)
 			fprintf(out, ", %s", process_id_text(finding->also[i], text));
 		else
 			fprintf(out, ", %u", finding->also[i]);
-	if (finding->nalso > OTHERS)
-		fprintf(out, " and %zu more", finding->nalso - OTHERS);
+	if (finding->nalso > OTHERS_SHOWN)
+		fprintf(out, " and %zu more", finding->nalso - OTHERS_SHOWN);
 }
 
 static void print_message(FILE *out, const struct finding *finding)

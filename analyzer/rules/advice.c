@@ -19,13 +19,13 @@
 #include "core/base/span.h"
 
 enum {
-	READS = 64,  /* fewer are over in a millisecond */
-	TURNS = 64,  /* posts by turns: fewer are over in a millisecond */
-	OFTEN = 75,  /* percent of the requests */
-	TIMES = 4,   /* READs in flight, in multiples of the limit: fewer do not show a limit */
-	PACKETS = 8, /* packets of a message: with fewer, headers cost a few percent */
-	LARGE = 64,  /* messages of the queue, at least */
-	SHORT = 2,   /* enum ibv_mtu: up to 512 bytes, headers are a tenth */
+	READS = 64,         /* fewer are over in a millisecond */
+	LEAST_TURNS = 64,   /* posts by turns: fewer are over in a millisecond */
+	OFTEN_PERCENT = 75, /* percent of the requests */
+	READ_FACTOR = 4, /* READs in flight, in multiples of the limit: fewer do not show a limit */
+	PACKETS = 8,     /* packets of a message: with fewer, headers cost a few percent */
+	LEAST_MESSAGES = 64, /* messages of the queue, at least */
+	SHORT_MTU = 2,       /* enum ibv_mtu: up to 512 bytes, headers are a tenth */
 };
 
 /* With a longer MTU headers are a twentieth, which only matters for this many bytes. */
@@ -83,10 +83,10 @@ void perf_007(struct check *check, const struct life *life)
 	if (!queue || !qp || queue->doubt || !(qp->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
 	    !qp->max_rd_atomic || queue->stats.reads < READS ||
 	    queue->stats.reads_waiting * 2 < queue->stats.reads ||
-	    queue->most_reads < TIMES * qp->max_rd_atomic)
+	    queue->most_reads < READ_FACTOR * qp->max_rd_atomic)
 		return;
 	allowed = allowed_reads(check, life);
-	if (allowed < TIMES * (int64_t)qp->max_rd_atomic)
+	if (allowed < READ_FACTOR * (int64_t)qp->max_rd_atomic)
 		return;
 	finding = check_add_life(check, RULE_PERF_007, life, "ibv_modify_qp(): attr.max_rd_atomic",
 				 0);
@@ -112,8 +112,8 @@ void perf_008(struct check *check, const struct life *life)
 	char name[64], flight[32], whole[32];
 
 	if (!serial || queue->doubt || !life->qp || life->qp->type != ABI_QPT_RC ||
-	    serial->turns < TURNS || queue->limits.given < SERIAL_ROOM ||
-	    queue->high >= SERIAL_ROOM || serial->turns * 100 < queue->posted * OFTEN)
+	    serial->turns < LEAST_TURNS || queue->limits.given < SERIAL_ROOM ||
+	    queue->high >= SERIAL_ROOM || serial->turns * 100 < queue->posted * OFTEN_PERCENT)
 		return;
 	finding = check_add_life(check, RULE_PERF_008, life, "ibv_post_send(): wr", 0);
 	if (!finding)
@@ -139,7 +139,7 @@ void perf_008_turns(struct check *check, const struct model_exit *end)
 	char flight[32], whole[32];
 	int64_t both;
 
-	if (!turns || turns->n < TURNS || turns->n * 100 < steady->sends * OFTEN)
+	if (!turns || turns->n < LEAST_TURNS || turns->n * 100 < steady->sends * OFTEN_PERCENT)
 		return;
 	finding = findings_add(check->findings, RULE_PERF_008,
 			       findings_key(end->process, turns->last.stack, 1));
@@ -182,9 +182,9 @@ static uint32_t mtu_bytes(uint32_t mtu)
 
 static bool has_many_packets(const struct queue *queue, uint32_t mtu)
 {
-	return queue->posted >= LARGE &&
+	return queue->posted >= LEAST_MESSAGES &&
 	       queue->stats.bytes / queue->posted >= PACKETS * (uint64_t)mtu_bytes(mtu) &&
-	       (mtu <= SHORT || queue->stats.bytes >= much);
+	       (mtu <= SHORT_MTU || queue->stats.bytes >= much);
 }
 
 /* PERF-009 */

@@ -14,8 +14,8 @@
 enum { CREDITS = 4 };
 
 enum {
-	STALLS = 4, /* separate times in which messages waited */
-	SHARE = 20, /* percent of the time from the first message to the last */
+	STALLS = 4,        /* separate times in which messages waited */
+	TIME_PERCENT = 20, /* percent of the time from the first message to the last */
 	LONG_NS = 250000000,
 };
 
@@ -25,7 +25,7 @@ static bool is_too_small(const struct queue *queue)
 	const struct queue_dry *dry = &queue->dry;
 
 	return dry->stalls >= STALLS && dry->waiting >= queue->high &&
-	       dry->ns >= (dry->last - dry->first) / 100 * SHARE;
+	       dry->ns >= (dry->last - dry->first) / 100 * TIME_PERCENT;
 }
 
 /* STATE-007: once there was no receive for long, and messages waited for it. */

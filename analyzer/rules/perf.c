@@ -14,27 +14,29 @@
 #include "core/base/count.h"
 
 enum {
-	LEAST = 10000,     /* posts, polls, events: fewer take only a few milliseconds */
-	FEW = 256,         /* the same, if they take a large part of the time */
-	RUNS = 16,         /* in at least as many runs: fewer may just refill an empty queue */
-	MOST = 75,         /* percent of them: it is a habit of the program */
-	DEEP = 16,         /* outstanding requests: with fewer there is nothing to save */
+	LEAST_CALLS = 10000,       /* posts, polls, events: fewer take only a few milliseconds */
+	LEAST_CALLS_IF_SLOW = 256, /* the same, if they take a large part of the time */
+	LEAST_RUNS = 16,   /* in at least as many runs: fewer may just refill an empty queue */
+	MOST_PERCENT = 75, /* percent of them: it is a habit of the program */
+	LEAST_DEPTH = 16,  /* outstanding requests: with fewer there is nothing to save */
 	STEADY_CALLS = 16, /* calls: fewer are made for one queue pair connected late */
 	STEADY_SHARE = 5,  /* percent of the time: two runs differ by about as much */
 	EARLY_SHARE = 33, /* percent of the time, in a process with fewer than STEADY_POSTS posts */
-	ASKED_POSTS = 8,  /* a query is too frequent if fewer posts than this follow it */
-	ASKED = 48,       /* calls, if there is one for every second post */
+	QUERY_POSTS = 8,  /* a query is too frequent if fewer posts than this follow it */
+	QUERY_CALLS = 48, /* calls, if there is one for every second post */
 	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
-	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
-	SIGNALLED = 1024, /* sends */
-	MESSAGE = 1024,   /* bytes: a doorbell and a completion are a small part of longer ones */
-	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
-	LATE_SHARE = 25,  /* percent of the time in which completions were not polled */
+	LEAST_SMALL_SENDS =
+		256, /* small sends, MOST_PERCENT of the queue: a ping-pong has fewer, or is inline */
+	LEAST_SIGNALLED = 1024, /* sends */
+	SHORT_MESSAGE =
+		1024,      /* bytes: a doorbell and a completion are a small part of longer ones */
+	LEAST_BURSTS = 16, /* polls of QUEUE_BURST: fewer follow a stop of the program */
+	LATE_SHARE = 25,   /* percent of the time in which completions were not polled */
 };
 
 static bool is_majority(uint64_t part, uint64_t all)
 {
-	return all >= LEAST && part * 100 >= all * MOST;
+	return all >= LEAST_CALLS && part * 100 >= all * MOST_PERCENT;
 }
 
 static struct finding *add_steady_finding(struct check *check, const struct model_exit *end,
@@ -81,8 +83,9 @@ static bool queries_too_often(const struct steady *steady, int64_t time)
 	int share = steady->posts >= STEADY_POSTS ? STEADY_SHARE : EARLY_SHARE;
 
 	return (steady->asked >= STEADY_CALLS && steady->asked_ns >= time / 100 * share) ||
-	       (steady->asked >= FEW && steady->asked * ASKED_POSTS >= steady->posts) ||
-	       (steady->queries >= ASKED && steady->queries * 2 >= steady->posts);
+	       (steady->asked >= LEAST_CALLS_IF_SLOW &&
+		steady->asked * QUERY_POSTS >= steady->posts) ||
+	       (steady->queries >= QUERY_CALLS && steady->queries * 2 >= steady->posts);
 }
 
 static bool is_brief(const struct steady *steady, enum object_kind kind)
@@ -211,7 +214,8 @@ void perf_001(struct check *check, const struct model_exit *end)
 /* Do single posts or polls take a great part of the time? */
 static bool is_costly(const struct queue_singles *s)
 {
-	return s->all >= FEW && s->costly * 100 >= s->all * MOST && s->all - s->chased >= RUNS;
+	return s->all >= LEAST_CALLS_IF_SLOW && s->costly * 100 >= s->all * MOST_PERCENT &&
+	       s->all - s->chased >= LEAST_RUNS;
 }
 
 /*
@@ -237,7 +241,7 @@ static bool find_singles(struct queue_singles all, const struct queue_singles *s
 
 static bool is_short(const struct queue *queue)
 {
-	return queue->posted && queue->stats.bytes / queue->posted < MESSAGE;
+	return queue->posted && queue->stats.bytes / queue->posted < SHORT_MESSAGE;
 }
 
 static void report_singles(struct check *check, const struct life *life, const struct queue *queue)
@@ -298,7 +302,7 @@ void perf_003(struct check *check, const struct life *life)
 				     WORDS_N(stats->empty, "poll"),
 				     stats->empty == 1 ? "was" : "were");
 	}
-	if (stats->acks < LEAST || stats->acks != stats->acked)
+	if (stats->acks < LEAST_CALLS || stats->acks != stats->acked)
 		return;
 	finding = check_add_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
 	if (finding)
@@ -348,13 +352,14 @@ void perf_004(struct check *check, const struct life *life)
 	if (!queue)
 		return;
 	object_name_text(life, name, sizeof(name));
-	if (queue->stats.signalled == queue->posted && queue->high >= DEEP &&
-	    (queue->posted >= LEAST ||
-	     (queue->posted >= SIGNALLED && queue->stats.bytes / queue->posted < MESSAGE)))
+	if (queue->stats.signalled == queue->posted && queue->high >= LEAST_DEPTH &&
+	    (queue->posted >= LEAST_CALLS || (queue->posted >= LEAST_SIGNALLED &&
+					      queue->stats.bytes / queue->posted < SHORT_MESSAGE)))
 		report_signalled(check, life, name);
 	if (!queue->stats.small_inline &&
-	    (queue->stats.small >= LEAST ||
-	     (queue->stats.small >= SMALL && queue->stats.small * 100 >= queue->posted * MOST)))
+	    (queue->stats.small >= LEAST_CALLS ||
+	     (queue->stats.small >= LEAST_SMALL_SENDS &&
+	      queue->stats.small * 100 >= queue->posted * MOST_PERCENT)))
 		report_small_sends(check, life, name);
 }
 
@@ -363,7 +368,7 @@ static bool is_late(const struct queue_cq_stats *stats)
 {
 	int64_t time = stats->last_time - stats->first_time;
 
-	return stats->late >= BURSTS && stats->late_wcs * 100 >= stats->wcs * MOST &&
+	return stats->late >= LEAST_BURSTS && stats->late_wcs * 100 >= stats->wcs * MOST_PERCENT &&
 	       stats->late_ns >= time / 100 * LATE_SHARE;
 }
 
@@ -389,7 +394,8 @@ static bool is_asleep(const struct queue_cq_stats *stats)
 {
 	int64_t time = stats->last_time - stats->first_time;
 
-	return stats->slept >= BURSTS && stats->slept_wcs * 100 >= stats->wcs * MOST &&
+	return stats->slept >= LEAST_BURSTS &&
+	       stats->slept_wcs * 100 >= stats->wcs * MOST_PERCENT &&
 	       stats->slept_ns >= time / 100 * LATE_SHARE;
 }
 
@@ -435,6 +441,6 @@ void perf_005(struct check *check, const struct life *life)
 		report_late(check, life);
 	else if (is_asleep(&life->cq->stats))
 		report_asleep(check, life);
-	else if (life->cq->stats.bursts >= BURSTS)
+	else if (life->cq->stats.bursts >= LEAST_BURSTS)
 		report_bursts(check, life);
 }

@@ -17,9 +17,10 @@
 #include "analyzer/rules/add_finding.h"
 
 enum {
-	TURNS = 8,  /* how often the queue must have been filled: by then all buffers were used */
-	LEVEL = 16, /* receives: with fewer, some are always about to be posted */
-	FALLS = 8,  /* of the level: fewer may be the messages at the end of the work */
+	LEAST_FILLS =
+		8, /* how often the queue must have been filled: by then all buffers were used */
+	LEAST_LEVEL = 16, /* receives: with fewer, some are always about to be posted */
+	FALL_FACTOR = 8,  /* of the level: fewer may be the messages at the end of the work */
 };
 
 static struct finding *add_queue_problem(struct check *check, enum rule_id rule,
@@ -148,7 +149,7 @@ static bool is_unnoticed(const struct model_queue_problem *queue_problem, bool s
 	       refusal->nmore && !refusal->returned && !refusal->recovered &&
 	       !queue_problem->queue->doubt &&
 	       queue_problem->queue->completed > refusal->completed &&
-	       (!refusal->later || refusal->later > TURNS * (uint64_t)refusal->limit) &&
+	       (!refusal->later || refusal->later > LEAST_FILLS * (uint64_t)refusal->limit) &&
 	       !may_drop_requests(queue_problem);
 }
 
@@ -509,8 +510,8 @@ void queue_008(struct check *check, const struct life *life)
 	struct finding *finding;
 	char name[64], id[32], span[32];
 
-	if (!level || queue->owner != life || queue->doubt || level->top < LEVEL ||
-	    level->falls < FALLS || level->rises || level->peak > level->top / 2)
+	if (!level || queue->owner != life || queue->doubt || level->top < LEAST_LEVEL ||
+	    level->falls < FALL_FACTOR || level->rises || level->peak > level->top / 2)
 		return;
 	finding = check_add_life_hazard(check, RULE_QUEUE_008, life,
 					life->kind == OBJECT_srq ? "ibv_post_srq_recv()"

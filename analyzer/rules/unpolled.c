@@ -18,8 +18,8 @@
 #include "analyzer/rules/add_finding.h"
 
 enum {
-	LOSERS = 3, /* queue pairs: with fewer, the program may just have ended */
-	UNREAD = 3, /* messages */
+	LEAST_QPS = 3,    /* queue pairs: with fewer, the program may just have ended */
+	LEAST_UNREAD = 3, /* messages */
 	UNREAD_NS = 500000000,
 	SLEEP_NS = 20000000, /* longer than a message of the peer takes on a socket */
 };
@@ -338,7 +338,7 @@ static bool has_unread_messages(struct leftover_completions *left)
 	    takes_receives_along(qp))
 		return false;
 	left->cq = find_unread_cq(qp, left->now);
-	return left->cq || qp->arrived >= qp->taken + UNREAD;
+	return left->cq || qp->arrived >= qp->taken + LEAST_UNREAD;
 }
 
 static void describe_unread(const struct leftover_completions *left, struct finding *finding)
@@ -513,7 +513,7 @@ static void report_lost(struct check *check, const struct lost_pool *pool, const
 	const struct moment *moment = &pool->destroyed;
 	struct finding *finding;
 
-	if (pool->queues < LOSERS || !pool->buffers || !pool->others)
+	if (pool->queues < LEAST_QPS || !pool->buffers || !pool->others)
 		return;
 	finding = check_add_hazard(check, RULE_COMPL_002, moment, NULL, "qp");
 	if (!finding)

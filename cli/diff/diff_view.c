@@ -25,9 +25,9 @@ enum {
 	LINE = 64, /* columns of the second and later lines of a change */
 	WHAT = 27, /* columns of the first line, before the verdict */
 	VALUES = 20,
-	FAR = 1000, /* percent */
-	TESTS = 12, /* shown ones; JSON has all */
-	AHEAD = 12, /* characters shown of a common beginning of two long texts */
+	FAR_PERCENT = 1000, /* percent */
+	TESTS = 12,         /* shown ones; JSON has all */
+	AHEAD = 12,         /* characters shown of a common beginning of two long texts */
 };
 
 static const char *const section_names[] = { "structure", "shape", "time", "environment" };
@@ -72,7 +72,7 @@ static void format_bounds(const struct diff_change *change, char text[VALUE])
 	double by = (change->after / change->before - 1) * 100;
 
 	text[0] = '\0';
-	if (change->has_bounds && change->high < FAR)
+	if (change->has_bounds && change->high < FAR_PERCENT)
 		snprintf(text, VALUE, "%+.1f %% (99 %%: %+.1f to %+.1f %%)", by, change->low,
 			 change->high);
 	else if (change->has_bounds)
@@ -260,7 +260,7 @@ static void print_test(const struct diff_test *test)
 	if (!test->because && test->share)
 		snprintf(bound, sizeof(bound), ": less than %.3g points",
 			 ceil_near(test->could_see));
-	else if (!test->because && test->could_see < FAR)
+	else if (!test->because && test->could_see < FAR_PERCENT)
 		snprintf(bound, sizeof(bound), ": less than %.3g %%", ceil_near(test->could_see));
 	else if (!test->because)
 		snprintf(bound, sizeof(bound), ": less than %.3g times", test->could_see / 100 + 1);

@@ -11,8 +11,8 @@
 #include "core/wire/log.h"
 
 enum {
-	SHARE = 256 << 10,  /* bytes of one ring before the next ring is read */
-	CONSUME = 64 << 10, /* bytes read before their space is returned to the program */
+	SHARE_BYTES = 256 << 10, /* bytes of one ring before the next ring is read */
+	CONSUME = 64 << 10,      /* bytes read before their space is returned to the program */
 };
 
 #define COUNT_MAX (1ull << 48) /* a thread would count for years */
@@ -200,7 +200,7 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 	int64_t n = 1;
 
 	feed->stuck = 0;
-	for (uint64_t total = 0; total < SHARE && n > 0; total += (uint64_t)n) {
+	for (uint64_t total = 0; total < SHARE_BYTES && n > 0; total += (uint64_t)n) {
 		n = ring_peek(&feed->ring, &event);
 		if (n > 0 && event->ticks > until)
 			n = 0;

@@ -14,8 +14,8 @@
 
 enum {
 	VERSION = 2,
-	PATIENCE = 10, /* seconds without a reader */
-	TRIES = 16,    /* tries to read while it is being written */
+	VIEWER_SECONDS = 10, /* seconds without a reader */
+	TRIES = 16,          /* tries to read while it is being written */
 };
 
 struct head {
@@ -155,5 +155,5 @@ bool live_page_has_viewer(int fd)
 	uint64_t asked;
 
 	return !GET(fd, asked, &asked) && asked &&
-	       clock_monotonic() - asked < PATIENCE * 1000000000ull;
+	       clock_monotonic() - asked < VIEWER_SECONDS * 1000000000ull;
 }

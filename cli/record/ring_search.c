@@ -10,8 +10,8 @@
 #include "core/wire/log.h"
 
 enum {
-	RECENT_NS = 700000000, /* a ring that is still missing then was most likely never made */
-	MANY = 64,             /* with more missing rings than this, list the directory */
+	RECENT_NS = 700000000,    /* a ring that is still missing then was most likely never made */
+	LIST_DIRECTORY_FROM = 64, /* with more missing rings than this, list the directory */
 };
 
 void ring_search_init(struct ring_search *search, const struct session *session, int at,
@@ -94,7 +94,8 @@ static int try_listed_rings(struct ring_search *search)
 
 int ring_search_missing(struct ring_search *search)
 {
-	return search->nmissing > MANY ? try_listed_rings(search) : try_missing_rings(search);
+	return search->nmissing > LIST_DIRECTORY_FROM ? try_listed_rings(search)
+						      : try_missing_rings(search);
 }
 
 int ring_search_recent(struct ring_search *search)

@@ -31,7 +31,7 @@ enum {
 	SPINS_MOST = 500,
 	RETRY = 32,
 	YIELDS = 100,
-	STRETCH = 16, /* steps */
+	STRETCH_STEPS = 16, /* steps */
 	STACK = 1 << 19
 };
 
@@ -145,7 +145,7 @@ static void report_step(struct player *p)
 static void advance_player(struct player *p, uint64_t seq)
 {
 	p->now = seq;
-	if (++p->untold >= STRETCH || __atomic_load_n(&p->wanted, __ATOMIC_RELAXED) < seq)
+	if (++p->untold >= STRETCH_STEPS || __atomic_load_n(&p->wanted, __ATOMIC_RELAXED) < seq)
 		report_step(p);
 }
 

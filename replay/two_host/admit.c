@@ -24,7 +24,7 @@
 #include "replay/two_host/meet.h"
 #include "replay/two_host/wire.h"
 
-enum { LOOK = 100 /* ms */, INCOMING_MAX = 16, NOTES = 16 };
+enum { LOOK_MS = 100 /* ms */, INCOMING_MAX = 16, NOTES = 16 };
 
 struct incoming {
 	const struct admit_options *options;
@@ -146,7 +146,7 @@ static void accept_incoming(struct admit *a)
 	v->fd = meet_accept(a->listener, v->name);
 	if (v->fd < 0) { /* the incoming_peer has hung up, or no descriptor is free: retry later */
 		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
-			poll(NULL, 0, LOOK);
+			poll(NULL, 0, LOOK_MS);
 		return;
 	}
 	v->number = a->came++;
@@ -187,7 +187,7 @@ static int await_peer(struct admit *a)
 			return -ECANCELED;
 		if (late && !a->here)
 			return report_no_peer(a);
-		if (poll(look, late ? 1 : 2, LOOK) <= 0)
+		if (poll(look, late ? 1 : 2, LOOK_MS) <= 0)
 			continue;
 		if (look[0].revents)
 			check_incoming(a);

@@ -23,8 +23,8 @@
 #include "core/wire/log.h"
 
 enum {
-	HELD_MAX = 640 << 20, /* bytes of decoded data; a thread usually has about 1 MB */
-	LOOKS = 1024,         /* events between two checks of the deadline */
+	HELD_MAX = 640 << 20,   /* bytes of decoded data; a thread usually has about 1 MB */
+	DEADLINE_EVENTS = 1024, /* events between two checks of the deadline */
 	/* events between reports of progress; matching an event takes 0.1 ms at worst */
 	TELL_EVERY = 8192,
 };
@@ -298,7 +298,7 @@ int cursor_next_one(struct cursor *cursor, const struct trace_event **ret_event)
 	int more;
 
 	do {
-		if (!(++cursor->looked % LOOKS) && deadline_is_over())
+		if (!(++cursor->looked % DEADLINE_EVENTS) && deadline_is_over())
 			return deadline_fail();
 		more = next_unfiltered(cursor);
 		if (more <= 0)

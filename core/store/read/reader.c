@@ -39,7 +39,7 @@ enum {
 	 * memory
 	 */
 	FULL = BYTES - 1024,
-	AHEAD = 6, /* distance of prefetching, in events */
+	PREFETCH_EVENTS = 6, /* distance of prefetching, in events */
 	/* polls of a semaphore before a thread sleeps, since a wake-up takes longer */
 	SPINS = 200,
 };
@@ -340,11 +340,11 @@ static inline void prefetch_events(const struct batch *b, unsigned int at)
 {
 	uintptr_t ahead; /* address to prefetch, or 0 */
 
-	if (at + AHEAD >= b->count)
+	if (at + PREFETCH_EVENTS >= b->count)
 		return;
-	ahead = (uintptr_t)b->events[at + AHEAD].call;
-	if (at + AHEAD + 2 < b->count)
-		__builtin_prefetch(&b->events[at + AHEAD + 2]);
+	ahead = (uintptr_t)b->events[at + PREFETCH_EVENTS].call;
+	if (at + PREFETCH_EVENTS + 2 < b->count)
+		__builtin_prefetch(&b->events[at + PREFETCH_EVENTS + 2]);
 	for (int i = 0; i < 5; i++)
 		__builtin_prefetch((const void *)(ahead + (uintptr_t)i * 64));
 }

@@ -42,9 +42,9 @@
 
 enum {
 	SPINS = 2000,
-	NAP = 1000000,      /* ns between checks of whether the peer is alive */
-	TRY = 20000000,     /* ns until a job must have begun */
-	STUCK = 1000000000, /* ns from then until the job must be done */
+	CHECK_PEER_NS = 1000000, /* ns between checks of whether the peer is alive */
+	BEGIN_NS = 20000000,     /* ns until a job must have begun */
+	STUCK_NS = 1000000000,   /* ns from then until the job must be done */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
@@ -355,7 +355,7 @@ static struct shm_job *claim_job(struct shm_seg *seg)
 /* Sleep for a short time, or until the state of @job differs from @state. */
 static void await_change(struct shm_job *job, uint32_t state)
 {
-	struct timespec limit = { .tv_nsec = NAP };
+	struct timespec limit = { .tv_nsec = CHECK_PEER_NS };
 
 	__atomic_store_n(&job->waits, 1, __ATOMIC_SEQ_CST);
 	sleep_on(&job->state, state, &limit);
@@ -383,8 +383,8 @@ static int await_job(struct peer *peer, struct shm_job *job)
 		if (!peer_check_alive(peer))
 			return -ESRCH;
 		passed = process_now() - since;
-		if ((passed > TRY && change_state(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
-		    passed > STUCK)
+		if ((passed > BEGIN_NS && change_state(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
+		    passed > STUCK_NS)
 			return -EAGAIN;
 	}
 }

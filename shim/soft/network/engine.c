@@ -48,15 +48,15 @@ enum {
 	BATCH = 8,
 	PACKET_MAX = HEADER_MAX + 4096 + 3 + HEADER_ICRC,
 	TRAIN_MAX = 65536, /* bytes of the packets that the kernel has joined into one message */
-	HANDED = 32,
+	HANDED_PACKETS = 32,
 	/* empty polls between looks at the packets that other processes have passed on */
 	HANDED_POLLS = 8,
 	CONTROL_MAX = 128,
 	BUCKETS = 1024,
-	TRIES = 256,   /* attempts to lock a send queue */
-	SOON = 50000,  /* ns until a timer is tried again, if the send queue was busy */
-	TELLING = 200, /* ms within which another process announces that it uses the port */
-	UNREAD = 64,   /* batches that are received before a timer expires */
+	TRIES = 256,         /* attempts to lock a send queue */
+	RETRY_NS = 50000,    /* ns until a timer is tried again, if the send queue was busy */
+	ANNOUNCE_MS = 200,   /* ms within which another process announces that it uses the port */
+	UNREAD_BATCHES = 64, /* batches that are received before a timer expires */
 };
 
 struct inbox {
@@ -167,7 +167,7 @@ static void store_acknowledge(struct network_qp *n, const struct arrival *a)
 		return;
 	n->late = *a;
 	n->has_late = true;
-	alarm_expect(process_now() + SOON);
+	alarm_expect(process_now() + RETRY_NS);
 }
 
 static void receive_late_ack(struct network_qp *n)
@@ -389,7 +389,7 @@ static int receive_handed(void)
 	ssize_t len = 0;
 	int n;
 
-	for (n = 0; n < HANDED && len >= 0; n++) {
+	for (n = 0; n < HANDED_PACKETS && len >= 0; n++) {
 		len = handover_receive(&origin, inbox->packets[0], PACKET_MAX);
 		if (len > 0)
 			receive_handed_packet(&origin, inbox->packets[0], len);
@@ -472,7 +472,7 @@ static void expire_qp_timer(struct network_qp *n)
 {
 	if (!sq_try_lock(&n->qp->sq)) {
 		if (n->due && n->due <= process_now())
-			n->due = process_now() + SOON;
+			n->due = process_now() + RETRY_NS;
 		return;
 	}
 	receive_late_ack(n);
@@ -489,8 +489,8 @@ static uint64_t run_qp_timers(struct network_qp *n, uint64_t now)
 	if ((due && due <= now) || n->has_late)
 		expire_qp_timer(n);
 	due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
-	if (n->has_late && (!due || now + SOON < due))
-		return now + SOON;
+	if (n->has_late && (!due || now + RETRY_NS < due))
+		return now + RETRY_NS;
 	return due ? due : UINT64_MAX;
 }
 
@@ -499,7 +499,7 @@ static void receive_unread(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < UNREAD && receive_batch(true); i++)
+	for (i = 0; i < UNREAD_BATCHES && receive_batch(true); i++)
 		;
 }
 
@@ -601,7 +601,7 @@ static int open_sockets(void)
 	const struct timespec moment = { .tv_nsec = 1000000 };
 	int err, tries;
 
-	for (tries = 0; tries < TELLING; tries++) {
+	for (tries = 0; tries < ANNOUNCE_MS; tries++) {
 		err = sockets_open(handover_has_others());
 		if (err != -EADDRINUSE)
 			break;

@@ -34,10 +34,10 @@
 
 enum {
 	WINDOW_BEGIN = 32,
-	READ_PART = 16,  /* packets requested at a time */
-	ASK_ACK = 16,    /* request an acknowledge for every 16th packet */
-	LATE = 10000000, /* ns after which a timer is noticed late */
-	LATE_MAX = 3,    /* late timers in a row that do not count */
+	READ_PART = 16,     /* packets requested at a time */
+	ASK_ACK = 16,       /* request an acknowledge for every 16th packet */
+	LATE_NS = 10000000, /* ns after which a timer is noticed late */
+	LATE_MAX = 3,       /* late timers in a row that do not count */
 };
 
 void requester_start(struct network_qp *n, uint32_t psn)
@@ -697,7 +697,7 @@ static bool was_noticed_late(struct network_qp *n, uint64_t due)
 {
 	uint64_t late = process_now() - due;
 
-	if (late > LATE && late > timer_ns(n) / 2 && n->req.late < LATE_MAX) {
+	if (late > LATE_NS && late > timer_ns(n) / 2 && n->req.late < LATE_MAX) {
 		n->req.late++;
 		return true;
 	}

@@ -18,8 +18,8 @@
 enum {
 	PERIOD_MIN = 200000, /* ns; doubled after each retry, up to */
 	PERIOD_MAX = 5000000,
-	SOON = 10000, /* ns: minimum time between retries */
-	LINGER = 20,  /* periods without work after which the thread ends */
+	RETRY_NS = 10000,  /* ns: minimum time between retries */
+	IDLE_PERIODS = 20, /* periods without work after which the thread ends */
 	/* with more polls than this between two posts, the program counts as polling */
 	OFTEN = 8,
 };
@@ -84,7 +84,7 @@ static bool stop_if_idle(unsigned int *idle)
 	bool stop;
 
 	*idle = list ? 0 : *idle + 1;
-	stop = *idle >= LINGER;
+	stop = *idle >= IDLE_PERIODS;
 	if (stop)
 		running = false;
 	return stop;
@@ -97,7 +97,7 @@ static long time_to_sleep(long period)
 
 	if (due == UINT64_MAX || due >= now + period)
 		return period;
-	return due > now + SOON ? (long)(due - now) : SOON;
+	return due > now + RETRY_NS ? (long)(due - now) : RETRY_NS;
 }
 
 /* Sleep for @ns or until hasten_thread(). The mutex is released meanwhile. */

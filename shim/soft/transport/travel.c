@@ -14,8 +14,8 @@
 #include "shim/soft/fabric/process.h"
 
 enum {
-	PATIENCE = 200000000, /* ns: limit of waiting for payload to be copied */
-	LOOKS = 64,           /* one in this many checks also checks the receiving process */
+	PATIENCE_NS = 200000000, /* ns: limit of waiting for payload to be copied */
+	PROCESS_CHECKS = 64,     /* one in this many checks also checks the receiving process */
 };
 
 /* Has all in-flight payload arrived? */
@@ -99,14 +99,14 @@ static bool may_arrive_soon(struct soft_remote *r, uint64_t until)
 /* Ask the receiver to copy the payload. False: the request must be retried. */
 static bool await_payload(struct soft_remote *r)
 {
-	uint64_t until = process_now() + PATIENCE;
+	uint64_t until = process_now() + PATIENCE_NS;
 	unsigned int n;
 
 	__atomic_add_fetch(&r->peer->seg->payload_asked, 1, __ATOMIC_RELAXED);
 	cqring_wake_land_thread(r->peer->seg);
 	for (n = 1; !has_payload_arrived(r); n++) {
 		sched_yield();
-		if (n % LOOKS == 0 && !may_arrive_soon(r, until))
+		if (n % PROCESS_CHECKS == 0 && !may_arrive_soon(r, until))
 			return false;
 	}
 	return true;

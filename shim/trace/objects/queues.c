@@ -21,8 +21,8 @@
 #include "shim/trace/base/spin.h"
 
 enum {
-	LOOKS = 64,       /* limit of the search among requests with the same wr_id */
-	PLACES = 1 << 24, /* no queue of a device has more entries: the number is wrong */
+	SEARCH_REQUESTS = 64, /* limit of the search among requests with the same wr_id */
+	PLACES = 1 << 24,     /* no queue of a device has more entries: the number is wrong */
 };
 
 struct queue_place {
@@ -312,7 +312,7 @@ static bool is_doubtful(struct place_table *t, struct queue_place *p, unsigned i
 
 	for (uint32_t i = p->next; i && !doubt; i = place_at(t, i)->next)
 		if (place_at(t, i)->wr_id == p->wr_id && kinds >> place_at(t, i)->kind & 1)
-			doubt = ++looks > LOOKS || !same_buffers(p, place_at(t, i));
+			doubt = ++looks > SEARCH_REQUESTS || !same_buffers(p, place_at(t, i));
 	for (uint32_t i = p->next; i && doubt; i = place_at(t, i)->next)
 		if (place_at(t, i)->wr_id == p->wr_id)
 			place_at(t, i)->doubt = true;

@@ -25,9 +25,9 @@ enum {
 	WAIT_NS = 50 * 1000, /* first pause; doubled each time */
 	/* longest pause: with many waiting threads, the collector still gets a processor */
 	WAIT_MOST_NS = 12800 * 1000,
-	WAIT_LEAST_NS = 1000,        /* shorter waits are not counted */
-	LOOK_NS = 100 * 1000 * 1000, /* time between checks of whether the collector is alive */
-	LAP_NS = 250 * 1000 * 1000,  /* longest sleep of the collector while there are rings */
+	WAIT_LEAST_NS = 1000,         /* shorter waits are not counted */
+	CHECK_NS = 100 * 1000 * 1000, /* time between checks of whether the collector is alive */
+	LAP_NS = 250 * 1000 * 1000,   /* longest sleep of the collector while there are rings */
 };
 
 void record_wake(void)
@@ -193,7 +193,7 @@ static bool check_reader(struct patience *p)
 	uint64_t now = clock_monotonic();
 	const uint64_t most = recording_session.page->max_wait;
 
-	if (now - p->looked_at < LOOK_NS && now - p->seen_at < most)
+	if (now - p->looked_at < CHECK_NS && now - p->seen_at < most)
 		return true;
 	p->looked_at = now;
 	if (collector_died())

@@ -33,9 +33,9 @@
 enum {
 	OWN_FRAMES = 12, /* maximum frames of the recorder, which are above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
-	FEW = 8,              /* stacks of a thread before libunwind is used, */
-	AT_ONCE = 16,         /* number of threads in which libunwind is used at once */
-	DEEP = 4096,          /* maximum frames that are searched for a signal handler */
+	FEW_STACKS = 8,       /* stacks of a thread before libunwind is used, */
+	THREADS_AT_ONCE = 16, /* number of threads in which libunwind is used at once */
+	DEEPEST_FRAME = 4096, /* maximum frames that are searched for a signal handler */
 	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is at most so far below */
 };
 
@@ -63,7 +63,7 @@ static _Unwind_Reason_Code store_frame(struct _Unwind_Context *context, void *ar
 	if (ip && walk->n < walk->max)
 		walk->frames[walk->n] = ip;
 	walk->n += ip != NULL;
-	return walk->n < DEEP ? _URC_NO_REASON : _URC_END_OF_STACK;
+	return walk->n < DEEPEST_FRAME ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 /* Should libunwind allocate memory in this thread, which has just unwound another stack? */
@@ -72,8 +72,9 @@ static bool is_worth_warming(void)
 	static __thread unsigned int stacks __attribute__((tls_model("initial-exec")));
 	static atomic_uint threads;
 
-	return stacks++ ? stacks >= FEW
-			: atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) < AT_ONCE;
+	return stacks++ ? stacks >= FEW_STACKS
+			: atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) <
+				  THREADS_AT_ONCE;
 }
 
 static int unwind_by_libgcc(void **frames, int max)
