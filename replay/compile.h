@@ -9,6 +9,6 @@
 
 struct replay;
 
-/* One code for each recorded thread, or with @serial one for all. Returns 0 or -errno. */
+/* The code of each recorded thread, or with @serial of all together. Returns 0 or -errno. */
 int compile_trace(struct replay *r, bool serial, struct bytecode **ret_bytecode,
 		  uint32_t *ret_players);

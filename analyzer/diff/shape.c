@@ -17,8 +17,8 @@
  * 	- it is a peak: the windows beside it have less than half of it
  * 	- the other gaps have not moved: if the medians are far apart, all have moved, which is a
  * 	  matter of times
- * 	- it is far above the medians, and below the scheduler's time slice (SLICE_NS): how much of the
- * 	  time longer gaps take is compared in pace.c
+ * 	- it is far above the medians, and below the scheduler's time slice (SLICE_NS): how much of
+ * 	  the time longer gaps take is compared in pace.c
  */
 #include "analyzer/diff/shape.h"
 

@@ -33,8 +33,8 @@ enum {
 	MANY_POLLS = 100,
 	SEEN_POLLS = 16, /* enough empty polls if a sample shows that the thread polled */
 	FASTEST_NS = 20, /* an empty poll takes longer */
-	UNSIGNALLED_SHARE =
-		4, /* all but 1/UNSIGNALLED_SHARE of the requests are signalled: the others are exceptions */
+	/* all but 1/UNSIGNALLED_SHARE of the requests are signalled: the others are exceptions */
+	UNSIGNALLED_SHARE = 4,
 };
 
 /* The wait of a thread; .from.time is 0: none. */

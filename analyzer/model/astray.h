@@ -5,12 +5,14 @@
  * A device drops a datagram that no queue pair can receive, and no completion reports that. One
  * finding per queue:
  *
- *	ASTRAY_GROUP	to a multicast address, but not to number 0xffffff
- *	ASTRAY_TYPE	the queue pair with the number is not of type UD
- *	ASTRAY_ORDER	no queue pair has or had it, but one has it in reverse byte order
- *	ASTRAY_GONE	the queue pair with the number was destroyed before, and another made since
- *	ASTRAY_IDLE_NUMBER	no queue pair has or had it; the only other at the address got nothing
- *	ASTRAY_EMPTY	the group is empty; the only queue pair in another group got nothing
+ *	ASTRAY_GROUP		to a multicast address, but not to number 0xffffff
+ *	ASTRAY_TYPE		the queue pair with the number is not of type UD
+ *	ASTRAY_ORDER		no queue pair has or had it, but one has it in reverse byte order
+ *	ASTRAY_GONE		the queue pair with the number was destroyed, and another created since
+ *	ASTRAY_IDLE_NUMBER	no queue pair has or had it; the only other at the address received
+ *				nothing
+ *	ASTRAY_EMPTY		the group is empty; the only queue pair in another group received
+ *				nothing
  *
  * The first three are reported with the datagram, the others when the queue ends, if there were
  * ASTRAY_FEW.

@@ -4,7 +4,7 @@
  *
  * A device drops a datagram whose Q_Key is not its receiver's, or that does not fit into its
  * receive behind the 40 bytes for the GRH; no completion tells the sender so. One finding per
- * queue, reported as a queue_problem (queue.h).
+ * queue, reported as a queue problem (queue.h).
  *
  * Not thread-safe.
  */

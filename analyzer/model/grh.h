@@ -2,8 +2,8 @@
 /*
  * The 40 bytes for a global route header at the begin of each datagram's buffer.
  *
- * Reported once per queue, as a queue_problem: a receive that is large enough for the header only, and a
- * send from the beginning of a buffer into which a datagram was received.
+ * Reported once per queue, as a queue problem: a receive that is large enough for the header only,
+ * and a send from the beginning of a buffer into which a datagram was received.
  *
  * Not thread-safe.
  */

@@ -15,7 +15,8 @@ bool refused_explain_path(const struct refused *r, char *text, size_t size);
 bool refused_explain_resolution(const struct refused *r, char *text, size_t size);
 
 /*
- * Posts: the state, the opcode, and the results of refused_explain_elements(): number and length of SGEs.
+ * Posts: the state, the opcode, and the results of refused_explain_elements(): number and length of
+ * SGEs.
  */
 bool refused_explain_post(const struct refused *r, char *text, size_t size);
 bool refused_explain_elements(const struct refused *r, char *text, size_t size);

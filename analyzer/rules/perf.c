@@ -25,8 +25,8 @@ enum {
 	QUERY_POSTS = 8,  /* a query is too frequent if fewer posts than this follow it */
 	QUERY_CALLS = 48, /* calls, if there is one for every second post */
 	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
-	LEAST_SMALL_SENDS =
-		256, /* small sends, MOST_PERCENT of the queue: a ping-pong has fewer, or is inline */
+	/* small sends, MOST_PERCENT of the queue: a ping-pong has fewer, or is inline */
+	LEAST_SMALL_SENDS = 256,
 	LEAST_SIGNALLED = 1024, /* sends */
 	SHORT_MESSAGE =
 		1024,      /* bytes: a doorbell and a completion are a small part of longer ones */

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * The compiled trace: for each player a code of the steps that it plays, ready to be played.
+ * The compiled trace: for each player the code of the steps that it plays.
  *
  * Consecutive events of a trace are similar. A shape is a step's contents without its number and
- * time: a post with its requests, a poll with its completions. A code has the shapes of its steps,
- * and for each step the differences from the last step of its shape. Tapes are in memory up to a
- * limit, the rest is in an unnamed file.
+ * time: a post with its requests, a poll with its completions. The code of a player has the shapes
+ * of its steps, and for each step the differences from the last step of its shape. The bytecode is
+ * in memory up to a limit, the rest is in an unnamed file.
  *
- * Written by one thread. Then each code is read by one thread at a time, once.
+ * Written by one thread. Then the code of each player is read once, by one thread at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The layout of a code: shared by the files that write and read it.
+ * The layout of bytecode: shared by the files that write and read it.
  *
  *	chunk: | op waits runs | op waits runs | op waits whole | ...
  *
@@ -125,8 +125,8 @@ int bytecode_write_words(struct bytecode *bytecode, const struct trace_event *ev
 
 /*
  * Find the words of an event that differ from those of its shape's last step, @before, and update
- * the latter; words that bytecode_write_words() sets to 0 are skipped. Returns the length of the runs
- * in words: bytecode_most_runs() at most.
+ * the latter; words that bytecode_write_words() sets to 0 are skipped. Returns the length of the
+ * runs in words: bytecode_most_runs() at most.
  */
 size_t bytecode_find_runs(word *to, word *before, const struct trace_event *event,
 			  uint16_t *ret_nruns);

@@ -7,8 +7,8 @@
  * loss.
  *
  * A status that the program set for a request (fault_give) is forced on it: all checks are made
- * (EXECUTE_FORCED). The request fails by itself if a check fails; it fails with the forced status if
- * it would succeed, or if it would wait and then end with a different status.
+ * (EXECUTE_FORCED). The request fails by itself if a check fails; it fails with the forced status
+ * if it would succeed, or if it would wait and then end with a different status.
  *
  * With real timers (retry_timeout.h) a receiver that is not ready, and a peer that does not answer,
  * are treated like the corresponding fault.
