@@ -8,7 +8,7 @@
  *	ASTRAY_GROUP		to a multicast address, but not to number 0xffffff
  *	ASTRAY_TYPE		the queue pair with the number is not of type UD
  *	ASTRAY_ORDER		no queue pair has or had it, but one has it in reverse byte order
- *	ASTRAY_GONE		the queue pair with the number was destroyed, and another created since
+ *	ASTRAY_GONE		the queue pair with the number was destroyed, and another created
  *	ASTRAY_IDLE_NUMBER	no queue pair has or had it; the only other at the address received
  *				nothing
  *	ASTRAY_EMPTY		the group is empty; the only queue pair in another group received
