@@ -11,20 +11,20 @@ enum { THREAD = 3, PLAYERS = 2 };
 
 static struct bytecode *bytecode;
 
-static int begin_tapes(void **state)
+static int begin_bytecode(void **state)
 {
 	(void)state;
 	return bytecode_new(PLAYERS, 1 << 20, &bytecode);
 }
 
-static int end_tapes(void **state)
+static int free_bytecode(void **state)
 {
 	(void)state;
 	bytecode_free(bytecode);
 	return 0;
 }
 
-FIXTURE(begin_tapes, end_tapes);
+FIXTURE(begin_bytecode, free_bytecode);
 
 static void put_event(const struct trace_event *event, uint64_t seq)
 {
@@ -355,7 +355,7 @@ TEST(forms_are_kept_apart)
 	assert_end();
 }
 
-TEST(a_player_without_steps_has_no_tape)
+TEST(a_player_without_steps_has_no_code)
 {
 	put_post(1, 0x1000);
 	bytecode_end(bytecode);
@@ -391,7 +391,7 @@ TEST(a_long_list_comes_as_it_was)
 
 enum { LONG = 200000 };
 
-static void put_long_tape(void)
+static void put_long_code(void)
 {
 	for (uint64_t n = 1; n <= LONG; n++)
 		put_post(n, 0x1000 + n % 5 * 8);
@@ -399,9 +399,9 @@ static void put_long_tape(void)
 }
 
 /* Beyond the limit steps are in a file, and memory does not grow with them. */
-TEST(a_tape_goes_on_in_a_file)
+TEST(code_goes_on_in_a_file)
 {
-	put_long_tape();
+	put_long_code();
 	assert_true(bytecode_bytes(bytecode) > 4 << 20);
 	assert_true(bytecode_memory(bytecode) < 2 << 20);
 	for (uint64_t n = 1; n <= LONG; n++)
@@ -409,15 +409,15 @@ TEST(a_tape_goes_on_in_a_file)
 	assert_end();
 }
 
-TEST(a_tape_may_be_freed_before_its_end)
+TEST(code_may_be_freed_before_its_end)
 {
-	put_long_tape();
+	put_long_code();
 	next_step(1);
 	next_step(2);
 }
 
 TEST(a_step_of_a_post_takes_few_bytes)
 {
-	put_long_tape();
+	put_long_code();
 	assert_true(bytecode_bytes(bytecode) / LONG <= 96);
 }

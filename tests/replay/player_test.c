@@ -67,7 +67,7 @@ static void rest_player(void *arg)
 	(void)arg;
 }
 
-static struct bytecode *begin_tapes(void)
+static struct bytecode *begin_bytecode(void)
 {
 	struct bytecode *bytecode;
 
@@ -87,7 +87,7 @@ static void put_step(struct bytecode *bytecode, struct step step)
 	assert_int_equal(bytecode_put_step(bytecode, &step), 0);
 }
 
-static int play_tapes(struct bytecode *bytecode, int64_t patience)
+static int play_bytecode(struct bytecode *bytecode, int64_t patience)
 {
 	const struct player_work work = { play_step, miss_wait, rest_player, NULL, patience };
 	int err;
@@ -113,7 +113,7 @@ static struct step random_step(uint64_t seq, unsigned int *dice)
 
 TEST(each_player_keeps_its_order)
 {
-	struct bytecode *bytecode = begin_tapes();
+	struct bytecode *bytecode = begin_bytecode();
 	static uint32_t player[STEPS + 1];
 	uint64_t last[PLAYERS + 1] = { 0 };
 	unsigned int dice = 7;
@@ -124,7 +124,7 @@ TEST(each_player_keeps_its_order)
 		player[seq] = s.player;
 		put_step(bytecode, s);
 	}
-	assert_int_equal(play_tapes(bytecode, INT64_MAX), 0);
+	assert_int_equal(play_bytecode(bytecode, INT64_MAX), 0);
 	assert_int_equal(seen.played, STEPS);
 	assert_false(seen.early);
 	assert_false(seen.behind);
@@ -137,7 +137,7 @@ TEST(each_player_keeps_its_order)
 /* Each step waits for the one before, which is another player's. */
 TEST(a_chain_over_all_players_is_played_in_its_order)
 {
-	struct bytecode *bytecode = begin_tapes();
+	struct bytecode *bytecode = begin_bytecode();
 
 	for (uint64_t seq = 1; seq <= STEPS; seq++) {
 		struct step s = { .seq = seq, .player = 1 + seq % PLAYERS, .nwaits = seq > 1 };
@@ -145,7 +145,7 @@ TEST(a_chain_over_all_players_is_played_in_its_order)
 		s.waits[0] = (struct wait){ 1 + (seq - 1) % PLAYERS, seq - 1 };
 		put_step(bytecode, s);
 	}
-	assert_int_equal(play_tapes(bytecode, INT64_MAX), 0);
+	assert_int_equal(play_bytecode(bytecode, INT64_MAX), 0);
 	for (unsigned int i = 0; i < STEPS; i++)
 		assert_int_equal(seen.order[i], i + 1);
 }
@@ -153,7 +153,7 @@ TEST(a_chain_over_all_players_is_played_in_its_order)
 /* The first step is done, which other threads see only at the end of a stretch. */
 TEST(a_player_that_will_wait_publishes_its_progress)
 {
-	struct bytecode *bytecode = begin_tapes();
+	struct bytecode *bytecode = begin_bytecode();
 
 	seen.waits = 2;
 	seen.awaited = 3;
@@ -161,14 +161,14 @@ TEST(a_player_that_will_wait_publishes_its_progress)
 	put_step(bytecode, (struct step){ .seq = 2, .player = 1 });
 	put_step(bytecode,
 		 (struct step){ .seq = 3, .player = 2, .nwaits = 1, .waits = { { 1, 1 } } });
-	assert_int_equal(play_tapes(bytecode, INT64_MAX), 0);
+	assert_int_equal(play_bytecode(bytecode, INT64_MAX), 0);
 	assert_int_equal(seen.played, 3);
 	assert_false(seen.early);
 }
 
 TEST(a_failure_ends_all)
 {
-	struct bytecode *bytecode = begin_tapes();
+	struct bytecode *bytecode = begin_bytecode();
 
 	seen.fails = 100;
 	for (uint64_t seq = 1; seq <= STEPS; seq++) {
@@ -177,14 +177,14 @@ TEST(a_failure_ends_all)
 		s.waits[0] = (struct wait){ EVERY_PLAYER, seq - 1 };
 		put_step(bytecode, s);
 	}
-	assert_int_equal(play_tapes(bytecode, INT64_MAX), -EIO);
+	assert_int_equal(play_bytecode(bytecode, INT64_MAX), -EIO);
 	assert_int_equal(seen.played, 100);
 }
 
 /* Two steps that wait for each other, which no schedule contains. */
 TEST(a_wait_that_nothing_can_end_is_missed)
 {
-	struct bytecode *bytecode = begin_tapes();
+	struct bytecode *bytecode = begin_bytecode();
 
 	for (uint64_t seq = 1; seq <= 4; seq++) {
 		struct step s = { .seq = seq, .player = 2 - seq % 2, .nwaits = seq > 2 };
@@ -192,7 +192,7 @@ TEST(a_wait_that_nothing_can_end_is_missed)
 		s.waits[0] = (struct wait){ 1 + seq % 2, seq == 3 ? 4 : 3 };
 		put_step(bytecode, s);
 	}
-	assert_int_equal(play_tapes(bytecode, 50000000), 0);
+	assert_int_equal(play_bytecode(bytecode, 50000000), 0);
 	assert_true(seen.missed >= 1);
 	assert_int_equal(seen.played, 4);
 }

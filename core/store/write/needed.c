@@ -58,8 +58,8 @@ static void decrease_count(struct map *map, uint64_t key)
 int needed_new(struct needed **ret_needed)
 {
 	struct needed *needed = calloc(1, sizeof(*needed));
-	struct things *lists[] = { &needed->fresh, &needed->counted, &needed->gone,
-				   &needed->dying };
+	struct needed_list *lists[] = { &needed->fresh, &needed->counted, &needed->gone,
+					&needed->dying };
 
 	if (!needed)
 		return -ENOMEM;
@@ -70,21 +70,21 @@ int needed_new(struct needed **ret_needed)
 	return 0;
 }
 
-static void free_thing(struct thing *thing)
+static void free_entry(struct needed_entry *entry)
 {
-	free(thing->calls);
-	free(thing);
+	free(entry->calls);
+	free(entry);
 }
 
 void needed_free(struct needed *needed)
 {
-	struct thing *thing;
+	struct needed_entry *entry;
 
 	if (!needed)
 		return;
-	while ((thing = needed->all)) {
-		needed->all = thing->after_all;
-		free_thing(thing);
+	while ((entry = needed->all)) {
+		needed->all = entry->after_all;
+		free_entry(entry);
 	}
 	map_fini(&needed->by_place);
 	map_fini(&needed->calls);
@@ -95,23 +95,24 @@ void needed_free(struct needed *needed)
 	free(needed);
 }
 
-struct thing *needed_find(const struct needed *needed, uint32_t process, int kind, uint64_t handle)
+struct needed_entry *needed_find(const struct needed *needed, uint32_t process, int kind,
+				 uint64_t handle)
 {
 	uint64_t at;
 
 	return map_get(&needed->by_place, place_key(process, kind, handle), &at)
-		       ? (struct thing *)(uintptr_t)at
+		       ? (struct needed_entry *)(uintptr_t)at
 		       : NULL;
 }
 
-struct thing *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
-				    uint64_t handle)
+struct needed_entry *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
+					   uint64_t handle)
 {
-	struct thing *found = NULL;
+	struct needed_entry *found = NULL;
 
 	/* this ends: the number of a parent is lower than its child's */
 	while (process && !found) {
-		const struct thing *of = needed_find(needed, process, KIND_PROCESS, 0);
+		const struct needed_entry *of = needed_find(needed, process, KIND_PROCESS, 0);
 
 		found = needed_find(needed, process, kind, handle);
 		process = of && of->origin < process ? of->origin : 0;
@@ -141,144 +142,146 @@ bool needed_has_thread(const struct needed *needed, uint32_t thread)
 
 /* Lists of objects */
 
-static void push_gone(struct things *things, struct thing *thing)
+static void push_gone(struct needed_list *list, struct needed_entry *entry)
 {
-	thing->after_gone = NULL;
-	*things->last = thing;
-	things->last = &thing->after_gone;
+	entry->after_gone = NULL;
+	*list->last = entry;
+	list->last = &entry->after_gone;
 }
 
-static struct thing *pop_gone(struct things *things)
+static struct needed_entry *pop_gone(struct needed_list *list)
 {
-	struct thing *thing = things->first;
+	struct needed_entry *entry = list->first;
 
-	things->first = thing->after_gone;
-	if (!thing->after_gone)
-		things->last = &things->first;
-	return thing;
+	list->first = entry->after_gone;
+	if (!entry->after_gone)
+		list->last = &list->first;
+	return entry;
 }
 
-static void push_new(struct things *things, struct thing *thing)
+static void push_new(struct needed_list *list, struct needed_entry *entry)
 {
-	thing->after_fresh = NULL;
-	*things->last = thing;
-	things->last = &thing->after_fresh;
+	entry->after_fresh = NULL;
+	*list->last = entry;
+	list->last = &entry->after_fresh;
 }
 
-static struct thing *pop_new(struct things *things)
+static struct needed_entry *pop_new(struct needed_list *list)
 {
-	struct thing *thing = things->first;
+	struct needed_entry *entry = list->first;
 
-	things->first = thing->after_fresh;
-	if (!thing->after_fresh)
-		things->last = &things->first;
-	return thing;
+	list->first = entry->after_fresh;
+	if (!entry->after_fresh)
+		list->last = &list->first;
+	return entry;
 }
 
 /* Objects */
 
-static void link_thing(struct thing *thing, struct thing *parent)
+static void link_entry(struct needed_entry *entry, struct needed_entry *parent)
 {
-	thing->parent = parent;
+	entry->parent = parent;
 	if (!parent)
 		return;
-	thing->sibling = parent->children;
-	thing->link = &parent->children;
-	if (thing->sibling)
-		thing->sibling->link = &thing->sibling;
-	parent->children = thing;
+	entry->sibling = parent->children;
+	entry->link = &parent->children;
+	if (entry->sibling)
+		entry->sibling->link = &entry->sibling;
+	parent->children = entry;
 }
 
-static void unlink_thing(struct thing *thing)
+static void unlink_entry(struct needed_entry *entry)
 {
-	if (!thing->parent)
+	if (!entry->parent)
 		return;
-	*thing->link = thing->sibling;
-	if (thing->sibling)
-		thing->sibling->link = thing->link;
-	thing->parent = NULL;
+	*entry->link = entry->sibling;
+	if (entry->sibling)
+		entry->sibling->link = entry->link;
+	entry->parent = NULL;
 }
 
-static struct thing *add_thing(struct needed *needed, uint32_t process, int kind, uint64_t handle)
+static struct needed_entry *add_entry(struct needed *needed, uint32_t process, int kind,
+				      uint64_t handle)
 {
-	struct thing *thing = calloc(1, sizeof(*thing));
+	struct needed_entry *entry = calloc(1, sizeof(*entry));
 
-	if (!thing ||
-	    map_put(&needed->by_place, place_key(process, kind, handle), (uintptr_t)thing)) {
-		free(thing);
+	if (!entry ||
+	    map_put(&needed->by_place, place_key(process, kind, handle), (uintptr_t)entry)) {
+		free(entry);
 		return NULL;
 	}
-	thing->process = process;
-	thing->kind = kind;
-	thing->handle = handle;
-	thing->gone_at = INT64_MAX;
-	thing->after_all = needed->all;
-	thing->all_link = &needed->all;
+	entry->process = process;
+	entry->kind = kind;
+	entry->handle = handle;
+	entry->gone_at = INT64_MAX;
+	entry->after_all = needed->all;
+	entry->all_link = &needed->all;
 	if (needed->all)
-		needed->all->all_link = &thing->after_all;
-	needed->all = thing;
-	return thing;
+		needed->all->all_link = &entry->after_all;
+	needed->all = entry;
+	return entry;
 }
 
-struct thing *needed_add_process(struct needed *needed, uint32_t process)
+struct needed_entry *needed_add_process(struct needed *needed, uint32_t process)
 {
-	struct thing *thing = needed_find(needed, process, KIND_PROCESS, 0);
+	struct needed_entry *entry = needed_find(needed, process, KIND_PROCESS, 0);
 
-	if (!thing)
-		thing = add_thing(needed, process, KIND_PROCESS, 0);
-	if (thing)
-		thing->counted = thing->told = true;
-	return thing;
+	if (!entry)
+		entry = add_entry(needed, process, KIND_PROCESS, 0);
+	if (entry)
+		entry->counted = entry->told = true;
+	return entry;
 }
 
-struct thing *needed_add_object(struct needed *needed, const struct needed_call *call, int kind,
-				uint64_t handle, struct thing *parent)
+struct needed_entry *needed_add_object(struct needed *needed, const struct needed_call *call,
+				       int kind, uint64_t handle, struct needed_entry *parent)
 {
-	struct thing *process = needed_add_process(needed, call->process);
-	struct thing *thing = process ? add_thing(needed, call->process, kind, handle) : NULL;
+	struct needed_entry *process = needed_add_process(needed, call->process);
+	struct needed_entry *entry =
+		process ? add_entry(needed, call->process, kind, handle) : NULL;
 
-	if (!thing)
+	if (!entry)
 		return NULL;
-	thing->made = call->id;
-	thing->end_n = call->end_n;
-	thing->made_at = call->end;
-	link_thing(thing, parent ? parent : process);
-	push_new(&needed->fresh, thing);
+	entry->made = call->id;
+	entry->end_n = call->end_n;
+	entry->made_at = call->end;
+	link_entry(entry, parent ? parent : process);
+	push_new(&needed->fresh, entry);
 	needed->objects++;
-	return thing;
+	return entry;
 }
 
 /*
- * End the children of a context or a process, which end with it; move the children of other things
+ * End the children of a context or a process, which end with it; move the children of other list
  * to @parent.
  */
-static void release_children(struct needed *needed, struct thing *thing, struct thing *parent,
-			     int64_t time)
+static void release_children(struct needed *needed, struct needed_entry *entry,
+			     struct needed_entry *parent, int64_t time)
 {
-	while (thing->children) {
-		struct thing *child = thing->children;
+	while (entry->children) {
+		struct needed_entry *child = entry->children;
 
-		if (thing->kind == OBJECT_context || thing->kind == KIND_PROCESS) {
+		if (entry->kind == OBJECT_context || entry->kind == KIND_PROCESS) {
 			needed_end_object(needed, child, time);
 		} else {
-			unlink_thing(child);
-			link_thing(child, parent);
+			unlink_entry(child);
+			link_entry(child, parent);
 		}
 	}
 }
 
-void needed_end_object(struct needed *needed, struct thing *thing, int64_t time)
+void needed_end_object(struct needed *needed, struct needed_entry *entry, int64_t time)
 {
-	struct thing *parent = thing->parent;
+	struct needed_entry *parent = entry->parent;
 
-	release_children(needed, thing, parent, time);
-	unlink_thing(thing);
-	thing->gone_at = time;
-	if (needed_find(needed, thing->process, thing->kind, thing->handle) == thing)
+	release_children(needed, entry, parent, time);
+	unlink_entry(entry);
+	entry->gone_at = time;
+	if (needed_find(needed, entry->process, entry->kind, entry->handle) == entry)
 		map_remove(&needed->by_place,
-			   place_key(thing->process, thing->kind, thing->handle));
-	push_gone(&needed->gone, thing);
-	needed->objects -= thing->kind != KIND_PROCESS;
+			   place_key(entry->process, entry->kind, entry->handle));
+	push_gone(&needed->gone, entry);
+	needed->objects -= entry->kind != KIND_PROCESS;
 	/* a device that is not in the last list of devices exists only as long as its contexts */
 	if (parent && parent->kind == OBJECT_device && !parent->listed && !parent->children &&
 	    parent->gone_at == INT64_MAX)
@@ -287,20 +290,20 @@ void needed_end_object(struct needed *needed, struct thing *thing, int64_t time)
 
 int needed_note_fork(struct needed *needed, uint32_t child, uint32_t parent)
 {
-	struct thing *thing = needed_add_process(needed, child);
+	struct needed_entry *entry = needed_add_process(needed, child);
 
-	if (!thing)
+	if (!entry)
 		return -ENOMEM;
-	thing->origin = parent;
+	entry->origin = parent;
 	return 0;
 }
 
 void needed_note_exit(struct needed *needed, uint32_t process, int64_t time)
 {
-	struct thing *thing = needed_find(needed, process, KIND_PROCESS, 0);
+	struct needed_entry *entry = needed_find(needed, process, KIND_PROCESS, 0);
 
-	if (thing)
-		needed_end_object(needed, thing, time);
+	if (entry)
+		needed_end_object(needed, entry, time);
 }
 
 /* Calls of the objects */
@@ -314,24 +317,24 @@ static int expire_call(struct needed *needed, const struct held_call *held, int6
 	return 0;
 }
 
-int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t time)
+int needed_release(struct needed *needed, struct needed_entry *entry, size_t i, int64_t time)
 {
-	int err = expire_call(needed, &thing->calls[i], time);
+	int err = expire_call(needed, &entry->calls[i], time);
 
 	if (err)
 		return err;
-	thing->ncalls--;
-	memmove(&thing->calls[i], &thing->calls[i + 1],
-		(thing->ncalls - i) * sizeof(*thing->calls));
+	entry->ncalls--;
+	memmove(&entry->calls[i], &entry->calls[i + 1],
+		(entry->ncalls - i) * sizeof(*entry->calls));
 	return 0;
 }
 
-int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
+int needed_append(struct needed *needed, struct needed_entry *entry, const struct held_call *held,
 		  int64_t time)
 {
 	/* index 1 is the oldest after the call that created the object */
-	int err = thing->ncalls < HELD_MOST ? 0 : needed_release(needed, thing, 1, time);
-	struct held_call *call = err ? NULL : vec_push(thing->calls, thing->ncalls);
+	int err = entry->ncalls < HELD_MOST ? 0 : needed_release(needed, entry, 1, time);
+	struct held_call *call = err ? NULL : vec_push(entry->calls, entry->ncalls);
 
 	if (!call || increase_count(&needed->calls, call_key(held->id)) ||
 	    increase_count(&needed->by_thread, held->id.thread))
@@ -340,17 +343,17 @@ int needed_append(struct needed *needed, struct thing *thing, const struct held_
 	return 0;
 }
 
-int needed_hold_call(struct needed *needed, struct thing *thing, const struct held_call *held,
-		     int64_t time)
+int needed_hold_call(struct needed *needed, struct needed_entry *entry,
+		     const struct held_call *held, int64_t time)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < thing->ncalls && !err; i++)
-		if (thing->calls[i].verb == held->verb && thing->calls[i].key == held->key) {
-			err = needed_release(needed, thing, i, time);
+	for (size_t i = 0; i < entry->ncalls && !err; i++)
+		if (entry->calls[i].verb == held->verb && entry->calls[i].key == held->key) {
+			err = needed_release(needed, entry, i, time);
 			break;
 		}
-	return err ? err : needed_append(needed, thing, held, time);
+	return err ? err : needed_append(needed, entry, held, time);
 }
 
 /* Counting the objects */
@@ -361,22 +364,22 @@ static bool is_thread_before(const void *open, const void *thread)
 }
 
 /* May the object have been created by a call that has not returned yet? See is_created_inside(). */
-static bool is_created_in_open_call(const struct thing *thing, const struct needed_cut *cut)
+static bool is_created_in_open_call(const struct needed_entry *entry, const struct needed_cut *cut)
 {
 	size_t at = vec_count_before(cut->open, cut->nopen, sizeof(*cut->open), is_thread_before,
-				     &thing->made.thread);
+				     &entry->made.thread);
 
-	return at < cut->nopen && cut->open[at].thread == thing->made.thread &&
-	       cut->open[at].n < thing->made.n;
+	return at < cut->nopen && cut->open[at].thread == entry->made.thread &&
+	       cut->open[at].n < entry->made.n;
 }
 
 /* Was the object created and destroyed between two cuts? Then no trace needs it. */
-static bool is_brief(const struct needed *needed, const struct thing *thing, int64_t limit)
+static bool is_brief(const struct needed *needed, const struct needed_entry *entry, int64_t limit)
 {
-	bool brief = thing->gone_at < limit;
+	bool brief = entry->gone_at < limit;
 
-	for (size_t i = 0; i < thing->ncalls && brief; i++)
-		brief = thing->calls[i].begin >= needed->last_cut;
+	for (size_t i = 0; i < entry->ncalls && brief; i++)
+		brief = entry->calls[i].begin >= needed->last_cut;
 	return brief;
 }
 
@@ -395,18 +398,19 @@ static int insert_count(struct needed *needed, const struct object_count *new, s
 }
 
 /* Count an object. @noted: by process and kind, index + 1 of the count at @time. */
-static int count_object(struct needed *needed, struct map *noted, struct thing *thing, int64_t time)
+static int count_object(struct needed *needed, struct map *noted, struct needed_entry *entry,
+			int64_t time)
 {
-	uint64_t key = place_key(thing->process, thing->kind, 0), at = count_of(noted, key);
-	struct object_count count = { time, thing->process, 0, thing->kind };
+	uint64_t key = place_key(entry->process, entry->kind, 0), at = count_of(noted, key);
+	struct object_count count = { time, entry->process, 0, entry->kind };
 	size_t new = 0;
 	int err = increase_count(&needed->tallies, key);
 
 	if (err)
 		return err;
 	count.objects = (uint32_t)count_of(&needed->tallies, key);
-	thing->ordinal = count.objects;
-	thing->counted = true;
+	entry->ordinal = count.objects;
+	entry->counted = true;
 	if (at) {
 		needed->counts[at - 1].objects = count.objects;
 		return 0;
@@ -435,16 +439,16 @@ static void raise_later_counts(struct needed *needed, const struct map *noted, i
 static int count_objects(struct needed *needed, const struct needed_cut *cut)
 {
 	struct map noted = { 0 };
-	struct thing *thing;
+	struct needed_entry *entry;
 	int err = 0;
 
-	while (!err && (thing = needed->fresh.first) && thing->made_at < cut->time &&
-	       !is_created_in_open_call(thing, cut)) {
+	while (!err && (entry = needed->fresh.first) && entry->made_at < cut->time &&
+	       !is_created_in_open_call(entry, cut)) {
 		pop_new(&needed->fresh);
-		err = count_object(needed, &noted, thing, cut->time);
-		thing->brief = thing->told = is_brief(needed, thing, cut->limit);
-		if (!thing->brief)
-			push_new(&needed->counted, thing);
+		err = count_object(needed, &noted, entry, cut->time);
+		entry->brief = entry->told = is_brief(needed, entry, cut->limit);
+		if (!entry->brief)
+			push_new(&needed->counted, entry);
 	}
 	raise_later_counts(needed, &noted, cut->time);
 	map_fini(&noted);
@@ -459,26 +463,26 @@ static void forget_call(struct needed *needed, struct event_id id)
 	decrease_count(&needed->by_thread, id.thread);
 }
 
-static void unlink_all(struct thing *thing)
+static void unlink_all(struct needed_entry *entry)
 {
-	*thing->all_link = thing->after_all;
-	if (thing->after_all)
-		thing->after_all->all_link = thing->all_link;
+	*entry->all_link = entry->after_all;
+	if (entry->after_all)
+		entry->after_all->all_link = entry->all_link;
 }
 
 static void forget_brief_objects(struct needed *needed)
 {
 	while (needed->gone.first) {
-		struct thing *thing = pop_gone(&needed->gone);
+		struct needed_entry *entry = pop_gone(&needed->gone);
 
-		if (!thing->brief) {
-			push_gone(&needed->dying, thing);
+		if (!entry->brief) {
+			push_gone(&needed->dying, entry);
 			continue;
 		}
-		for (size_t i = 0; i < thing->ncalls; i++)
-			forget_call(needed, thing->calls[i].id);
-		unlink_all(thing);
-		free_thing(thing);
+		for (size_t i = 0; i < entry->ncalls; i++)
+			forget_call(needed, entry->calls[i].id);
+		unlink_all(entry);
+		free_entry(entry);
 	}
 }
 
@@ -520,18 +524,18 @@ static int drop_call(struct needed *needed, const struct needed_sink *sink, stru
 static int report_objects(struct needed *needed, int64_t time, int64_t limit,
 			  const struct needed_sink *sink)
 {
-	struct thing *thing;
+	struct needed_entry *entry;
 	int err = 0;
 
-	while (!err && (thing = needed->counted.first) && thing->made_at < time) {
+	while (!err && (entry = needed->counted.first) && entry->made_at < time) {
 		pop_new(&needed->counted);
-		thing->told = true;
-		if (thing->gone_at < limit)
+		entry->told = true;
+		if (entry->gone_at < limit)
 			continue;
-		thing->row = ++needed->rows;
+		entry->row = ++needed->rows;
 		err = sink->number(sink->arg, &(struct needed_object){
-						      thing->process, (enum object_kind)thing->kind,
-						      thing->made, thing->ordinal, thing->row });
+						      entry->process, (enum object_kind)entry->kind,
+						      entry->made, entry->ordinal, entry->row });
 	}
 	return err;
 }
@@ -578,26 +582,27 @@ static int drop_expired_calls(struct needed *needed, int64_t limit, const struct
 	return err;
 }
 
-static int drop_thing(struct needed *needed, struct thing *thing, const struct needed_sink *sink)
+static int drop_entry(struct needed *needed, struct needed_entry *entry,
+		      const struct needed_sink *sink)
 {
-	int err = thing->row ? sink->unnumber(sink->arg, thing->row) : 0;
+	int err = entry->row ? sink->unnumber(sink->arg, entry->row) : 0;
 
-	for (size_t i = 0; i < thing->ncalls && !err; i++)
-		err = drop_call(needed, sink, thing->calls[i].id);
-	for (int kind = 0; kind < OBJECT_COUNT && thing->kind == KIND_PROCESS; kind++)
-		map_remove(&needed->tallies, place_key(thing->process, kind, 0));
-	unlink_all(thing);
-	free_thing(thing);
+	for (size_t i = 0; i < entry->ncalls && !err; i++)
+		err = drop_call(needed, sink, entry->calls[i].id);
+	for (int kind = 0; kind < OBJECT_COUNT && entry->kind == KIND_PROCESS; kind++)
+		map_remove(&needed->tallies, place_key(entry->process, kind, 0));
+	unlink_all(entry);
+	free_entry(entry);
 	return err;
 }
 
-static int drop_dead_objects(struct needed *needed, struct things *things, int64_t limit,
+static int drop_dead_objects(struct needed *needed, struct needed_list *list, int64_t limit,
 			     const struct needed_sink *sink)
 {
 	int err = 0;
 
-	while (!err && things->first && things->first->gone_at < limit && things->first->told)
-		err = drop_thing(needed, pop_gone(things), sink);
+	while (!err && list->first && list->first->gone_at < limit && list->first->told)
+		err = drop_entry(needed, pop_gone(list), sink);
 	return err;
 }
 
@@ -620,9 +625,9 @@ int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 
 void needed_stacks(const struct needed *needed, void (*mark)(void *arg, uint32_t stack), void *arg)
 {
-	for (const struct thing *thing = needed->all; thing; thing = thing->after_all)
-		for (size_t i = 0; i < thing->ncalls; i++)
-			mark(arg, thing->calls[i].stack);
+	for (const struct needed_entry *entry = needed->all; entry; entry = entry->after_all)
+		for (size_t i = 0; i < entry->ncalls; i++)
+			mark(arg, entry->calls[i].stack);
 	for (size_t i = needed->first_expiring; i < needed->nexpiring; i++)
 		mark(arg, needed->expiring[i].stack);
 }

@@ -90,12 +90,12 @@ static struct held_call make_held_call(const struct needed_call *call, uint64_t 
 	};
 }
 
-static int hold_call(struct needed *needed, struct thing *thing, const struct needed_call *call,
-		     uint64_t key)
+static int hold_call(struct needed *needed, struct needed_entry *entry,
+		     const struct needed_call *call, uint64_t key)
 {
 	struct held_call held = make_held_call(call, key);
 
-	return needed_hold_call(needed, thing, &held, call->end);
+	return needed_hold_call(needed, entry, &held, call->end);
 }
 
 /* Creating and destroying objects */
@@ -103,32 +103,32 @@ static int hold_call(struct needed *needed, struct thing *thing, const struct ne
 /*
  * Did a library create the object inside @outer? Then @outer counts as its creation: lifetimes.c.
  */
-static bool is_created_inside(const struct thing *thing, const struct needed_call *outer)
+static bool is_created_inside(const struct needed_entry *entry, const struct needed_call *outer)
 {
-	return thing->made.thread == outer->id.thread && thing->made.n > outer->id.n &&
-	       thing->end_n < outer->end_n;
+	return entry->made.thread == outer->id.thread && entry->made.n > outer->id.n &&
+	       entry->end_n < outer->end_n;
 }
 
 static int make_object(struct needed *needed, const struct needed_call *call, int kind,
-		       uint64_t handle, struct thing *parent)
+		       uint64_t handle, struct needed_entry *parent)
 {
-	struct thing *thing = needed_find(needed, call->process, kind, handle);
+	struct needed_entry *entry = needed_find(needed, call->process, kind, handle);
 
-	if (thing && is_created_inside(thing, call) && !thing->counted) {
-		thing->made = call->id;
-		thing->end_n = call->end_n;
-		thing->made_at = call->end;
+	if (entry && is_created_inside(entry, call) && !entry->counted) {
+		entry->made = call->id;
+		entry->end_n = call->end_n;
+		entry->made_at = call->end;
 	} else {
-		if (thing && thing->made_at > call->end)
+		if (entry && entry->made_at > call->end)
 			return 0; /* destroyed already: a later object has its address */
-		if (thing)
-			needed_end_object(needed, thing, call->end);
-		thing = needed_add_object(needed, call, kind, handle, parent);
+		if (entry)
+			needed_end_object(needed, entry, call->end);
+		entry = needed_add_object(needed, call, kind, handle, parent);
 	}
-	return thing ? hold_call(needed, thing, call, 0) : -ENOMEM;
+	return entry ? hold_call(needed, entry, call, 0) : -ENOMEM;
 }
 
-static struct thing *parent_of(const struct needed *needed, const struct needed_call *call)
+static struct needed_entry *parent_of(const struct needed *needed, const struct needed_call *call)
 {
 	return call->parent
 		       ? needed_find(needed, call->process, (int)call->parent_kind, call->parent)
@@ -137,14 +137,14 @@ static struct thing *parent_of(const struct needed *needed, const struct needed_
 
 static int end_object(struct needed *needed, const struct needed_call *call, int kind)
 {
-	struct thing *thing = needed_find(needed, call->process, kind, call->handle);
+	struct needed_entry *entry = needed_find(needed, call->process, kind, call->handle);
 	int err;
 
-	if (!thing || thing->made_at > call->begin)
+	if (!entry || entry->made_at > call->begin)
 		return 0;
-	err = hold_call(needed, thing, call, 0);
+	err = hold_call(needed, entry, call, 0);
 	/* at its end, since the call may return after a cut */
-	needed_end_object(needed, thing, call->end);
+	needed_end_object(needed, entry, call->end);
 	return err;
 }
 
@@ -152,55 +152,56 @@ static int end_object(struct needed *needed, const struct needed_call *call, int
 static int note_listed_device(struct needed *needed, const struct needed_call *call,
 			      uint64_t handle)
 {
-	struct thing *thing = needed_find(needed, call->process, OBJECT_device, handle);
-	int err = thing ? 0 : make_object(needed, call, OBJECT_device, handle, NULL);
+	struct needed_entry *entry = needed_find(needed, call->process, OBJECT_device, handle);
+	int err = entry ? 0 : make_object(needed, call, OBJECT_device, handle, NULL);
 
-	thing = err ? NULL : needed_find(needed, call->process, OBJECT_device, handle);
-	if (!thing)
+	entry = err ? NULL : needed_find(needed, call->process, OBJECT_device, handle);
+	if (!entry)
 		return err;
-	thing->listed = true;
-	if (thing->made.thread == call->id.thread && thing->made.n == call->id.n)
-		thing->list = (uint64_t)call->ret;
+	entry->listed = true;
+	if (entry->made.thread == call->id.thread && entry->made.n == call->id.n)
+		entry->list = (uint64_t)call->ret;
 	return 0;
 }
 
 /* Note the release of a device list: if the list is needed, its release is needed as well. */
 static int free_list(struct needed *needed, const struct needed_call *call)
 {
-	const struct thing *process = needed_find(needed, call->process, KIND_PROCESS, 0);
+	const struct needed_entry *process = needed_find(needed, call->process, KIND_PROCESS, 0);
 	struct args *in = read_json(call->args);
 	int64_t list = 0;
 	int err = 0;
 
 	args_get(in, ARG(list), &list);
 	args_unref(in);
-	for (struct thing *thing = process ? process->children : NULL; thing && list && !err;
-	     thing = thing->sibling)
-		if (thing->kind == OBJECT_device && thing->list == (uint64_t)list) {
-			thing->list = 0;
-			err = hold_call(needed, thing, call, 0);
+	for (struct needed_entry *entry = process ? process->children : NULL; entry && list && !err;
+	     entry = entry->sibling)
+		if (entry->kind == OBJECT_device && entry->list == (uint64_t)list) {
+			entry->list = 0;
+			err = hold_call(needed, entry, call, 0);
 		}
 	return err;
 }
 
 static int list_devices(struct needed *needed, const struct needed_call *call)
 {
-	struct thing *process = needed_add_process(needed, call->process), *next;
+	struct needed_entry *process = needed_add_process(needed, call->process), *next;
 	struct args *out = read_json(call->out);
 	int64_t handle;
 	int err = process ? 0 : -ENOMEM;
 
-	for (struct thing *thing = err ? NULL : process->children; thing; thing = thing->sibling)
-		thing->listed = false;
+	for (struct needed_entry *entry = err ? NULL : process->children; entry;
+	     entry = entry->sibling)
+		entry->listed = false;
 	for (unsigned int i = 0; !err; i++) {
 		if (!args_get_at(out, ARG(ret.handle), i, &handle))
 			break;
 		err = note_listed_device(needed, call, (uint64_t)handle);
 	}
-	for (struct thing *thing = err ? NULL : process->children; thing; thing = next) {
-		next = thing->sibling;
-		if (thing->kind == OBJECT_device && !thing->listed && !thing->children)
-			needed_end_object(needed, thing, call->end);
+	for (struct needed_entry *entry = err ? NULL : process->children; entry; entry = next) {
+		next = entry->sibling;
+		if (entry->kind == OBJECT_device && !entry->listed && !entry->children)
+			needed_end_object(needed, entry, call->end);
 	}
 	args_unref(out);
 	return err;
@@ -211,7 +212,7 @@ static int list_devices(struct needed *needed, const struct needed_call *call)
 enum { CYCLE_MOST = 8 }; /* maximum calls from a state back to the same state */
 
 /* The index of the last call before @end after which the queue pair was in @state; -1: none. */
-static int find_state(const struct thing *qp, int end, int state)
+static int find_state(const struct needed_entry *qp, int end, int state)
 {
 	for (int i = end - 1; i >= 0; i--)
 		if (qp->calls[i].verb == VERB_modify_qp && qp->calls[i].state == state)
@@ -220,7 +221,7 @@ static int find_state(const struct thing *qp, int end, int state)
 }
 
 /* Do the calls after @a up to @b change the same as the calls after @b up to the last one? */
-static bool is_same_cycle(const struct thing *qp, int a, int b)
+static bool is_same_cycle(const struct needed_entry *qp, int a, int b)
 {
 	int x = a + 1, y = b + 1, end = (int)qp->ncalls;
 
@@ -237,7 +238,7 @@ static bool is_same_cycle(const struct thing *qp, int a, int b)
 }
 
 /* If a queue pair has gone through the same cycle of states twice, drop the calls of one cycle. */
-static int drop_state_cycle(struct needed *needed, struct thing *qp, int64_t time)
+static int drop_state_cycle(struct needed *needed, struct needed_entry *qp, int64_t time)
 {
 	int last = (int)qp->ncalls - 1, state = qp->calls[last].state;
 	int b = find_state(qp, last, state), a = b < 0 ? -1 : find_state(qp, b, state);
@@ -251,7 +252,7 @@ static int drop_state_cycle(struct needed *needed, struct thing *qp, int64_t tim
 	return err;
 }
 
-static int state_of(const struct thing *qp)
+static int state_of(const struct needed_entry *qp)
 {
 	for (size_t i = qp->ncalls; i > 0; i--)
 		if (qp->calls[i - 1].verb == VERB_modify_qp)
@@ -260,7 +261,7 @@ static int state_of(const struct thing *qp)
 }
 
 /* Drop the calls since the creation of a queue pair, which is in RESET again. */
-static int reset_qp(struct needed *needed, struct thing *qp, int64_t time)
+static int reset_qp(struct needed *needed, struct needed_entry *qp, int64_t time)
 {
 	int err = 0;
 
@@ -270,7 +271,7 @@ static int reset_qp(struct needed *needed, struct thing *qp, int64_t time)
 	return err;
 }
 
-static int modify_qp(struct needed *needed, struct thing *qp, const struct needed_call *call)
+static int modify_qp(struct needed *needed, struct needed_entry *qp, const struct needed_call *call)
 {
 	struct args *in = read_json(call->args);
 	int64_t mask = 0, state = state_of(qp);
@@ -292,18 +293,19 @@ static int modify_qp(struct needed *needed, struct thing *qp, const struct neede
 
 /* Other verbs */
 
-static int undo_call(struct needed *needed, struct thing *thing, const struct needed_call *call,
-		     enum verb done)
+static int undo_call(struct needed *needed, struct needed_entry *entry,
+		     const struct needed_call *call, enum verb done)
 {
 	uint64_t key = hash_text(call->args);
 
-	for (size_t i = 0; i < thing->ncalls; i++)
-		if (thing->calls[i].verb == done && thing->calls[i].key == key)
-			return needed_release(needed, thing, i, call->end);
+	for (size_t i = 0; i < entry->ncalls; i++)
+		if (entry->calls[i].verb == done && entry->calls[i].key == key)
+			return needed_release(needed, entry, i, call->end);
 	return 0;
 }
 
-static int change_object(struct needed *needed, struct thing *thing, const struct needed_call *call)
+static int change_object(struct needed *needed, struct needed_entry *entry,
+			 const struct needed_call *call)
 {
 	uint64_t key = 0;
 	struct args *in;
@@ -311,9 +313,9 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 
 	for (size_t i = 0; i < sizeof(undoes) / sizeof(*undoes); i++)
 		if (undoes[i].undo == call->verb)
-			return undo_call(needed, thing, call, undoes[i].done);
+			return undo_call(needed, entry, call, undoes[i].done);
 	if (call->verb == VERB_modify_qp)
-		return modify_qp(needed, thing, call);
+		return modify_qp(needed, entry, call);
 	if (has_key_of_args(call->verb) || is_state_query(call->verb))
 		key = hash_text(call->args);
 	if (call->verb == VERB_rereg_mr) {
@@ -321,7 +323,7 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 		key = args_get(in, ARG(flags), &flags) ? (uint64_t)flags : 0;
 		args_unref(in);
 	}
-	return hold_call(needed, thing, call, key);
+	return hold_call(needed, entry, call, key);
 }
 
 /* Process an event of the connection manager: a connection request creates an identifier. */
@@ -329,7 +331,7 @@ static int take_cm_event(struct needed *needed, const struct needed_call *call, 
 {
 	struct args *args = read_json(ack ? call->args : call->out);
 	const char *type = args && !args_parse(args) ? args_text(args, ARG(event.event)) : NULL;
-	struct thing *thing;
+	struct needed_entry *entry;
 	int64_t id = 0;
 	int err = 0;
 
@@ -341,10 +343,10 @@ static int take_cm_event(struct needed *needed, const struct needed_call *call, 
 		err = make_object(
 			needed, call, OBJECT_cm_id, (uint64_t)id,
 			needed_find(needed, call->process, OBJECT_cm_channel, call->handle));
-	thing = needed_find(needed, call->process, OBJECT_cm_id, (uint64_t)id);
-	if (!err && thing &&
-	    !(thing->made.n == call->id.n && thing->made.thread == call->id.thread))
-		err = hold_call(needed, thing, call, hash_text(type));
+	entry = needed_find(needed, call->process, OBJECT_cm_id, (uint64_t)id);
+	if (!err && entry &&
+	    !(entry->made.n == call->id.n && entry->made.thread == call->id.thread))
+		err = hold_call(needed, entry, call, hash_text(type));
 	args_unref(args);
 	return err;
 }
@@ -357,7 +359,7 @@ static bool is_for_process(enum verb verb)
 int needed_call(struct needed *needed, const struct needed_call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
-	struct thing *thing;
+	struct needed_entry *entry;
 
 	if (call->verb == VERB_get_device_list)
 		return list_devices(needed, call);
@@ -374,10 +376,10 @@ int needed_call(struct needed *needed, const struct needed_call *call)
 	if (verb->effect != EFFECT_USE && !is_state_query(call->verb))
 		return 0;
 	if (is_for_process(call->verb))
-		thing = needed_add_process(needed, call->process);
+		entry = needed_add_process(needed, call->process);
 	else
-		thing = call->handle ? needed_find_inherited(needed, call->process, verb->object,
+		entry = call->handle ? needed_find_inherited(needed, call->process, verb->object,
 							     call->handle)
 				     : NULL;
-	return thing ? change_object(needed, thing, call) : 0;
+	return entry ? change_object(needed, entry, call) : 0;
 }

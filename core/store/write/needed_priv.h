@@ -6,7 +6,7 @@
 #include "core/base/map.h"
 #include "core/store/write/needed.h"
 
-enum { KIND_PROCESS = OBJECT_COUNT }; /* kind of the thing that has the calls without an object */
+enum { KIND_PROCESS = OBJECT_COUNT }; /* kind of the entry that has the calls without an object */
 
 /* A call that is needed until its object ends or a later call replaces it. */
 struct held_call {
@@ -20,7 +20,7 @@ struct held_call {
 };
 
 /* An object, or the process itself. */
-struct thing {
+struct needed_entry {
 	uint32_t process, ordinal;
 	uint32_t origin; /* of a process: the process from which it was forked; 0: none */
 	uint64_t row;
@@ -37,10 +37,10 @@ struct thing {
 	uint64_t list;
 	struct held_call *calls; /* oldest first */
 	size_t ncalls;
-	struct thing *parent, *children, *sibling, **link;
+	struct needed_entry *parent, *children, *sibling, **link;
 	/* the next in the list `fresh` or `counted`; in the list `gone` or `dying` */
-	struct thing *after_fresh, *after_gone;
-	struct thing *after_all, **all_link;
+	struct needed_entry *after_fresh, *after_gone;
+	struct needed_entry *after_all, **all_link;
 };
 
 struct expiring_call {
@@ -57,23 +57,23 @@ struct object_count {
 	int kind;
 };
 
-struct things {
-	struct thing *first, **last;
+struct needed_list {
+	struct needed_entry *first, **last;
 };
 
 struct needed {
-	struct map by_place;  /* process, kind and handle: to struct thing */
+	struct map by_place;  /* process, kind and handle: to struct needed_entry */
 	struct map calls;     /* thread and n of needed calls, as keys */
 	struct map by_thread; /* by thread: number of needed calls */
 	struct map tallies;   /* by process and kind: number of created objects */
-	struct thing *all;
+	struct needed_entry *all;
 	int64_t last_cut;
-	struct things fresh; /* not counted yet, in the order of creation */
+	struct needed_list fresh; /* not counted yet, in the order of creation */
 	/* counted, but not passed to the sink; in the order of creation */
-	struct things counted;
-	struct things gone; /* destroyed since the last cut, in the order of destruction */
+	struct needed_list counted;
+	struct needed_list gone; /* destroyed since the last cut, in the order of destruction */
 	/* destroyed before the last cut, in the order of destruction */
-	struct things dying;
+	struct needed_list dying;
 	struct object_count *counts; /* sorted by time; the sink has got those before first_count */
 	size_t ncounts, first_count;
 	struct expiring_call
@@ -84,22 +84,23 @@ struct needed {
 };
 
 /* needed.c */
-struct thing *needed_find(const struct needed *needed, uint32_t process, int kind, uint64_t handle);
+struct needed_entry *needed_find(const struct needed *needed, uint32_t process, int kind,
+				 uint64_t handle);
 /* The same for the process, or else the nearest ancestor that has the object. */
-struct thing *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
-				    uint64_t handle);
-/* Create a thing; NULL if out of memory. @parent NULL: the process. */
-struct thing *needed_add_object(struct needed *needed, const struct needed_call *call, int kind,
-				uint64_t handle, struct thing *parent);
-struct thing *needed_add_process(struct needed *needed, uint32_t process);
-void needed_end_object(struct needed *needed, struct thing *thing, int64_t time);
+struct needed_entry *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
+					   uint64_t handle);
+/* Create a entry; NULL if out of memory. @parent NULL: the process. */
+struct needed_entry *needed_add_object(struct needed *needed, const struct needed_call *call,
+				       int kind, uint64_t handle, struct needed_entry *parent);
+struct needed_entry *needed_add_process(struct needed *needed, uint32_t process);
+void needed_end_object(struct needed *needed, struct needed_entry *entry, int64_t time);
 /*
- * Add @held to @thing; 0 or -ENOMEM. needed_hold_call(): it replaces one with the same verb and
+ * Add @held to @entry; 0 or -ENOMEM. needed_hold_call(): it replaces one with the same verb and
  * key.
  */
-int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
+int needed_append(struct needed *needed, struct needed_entry *entry, const struct held_call *held,
 		  int64_t time);
-int needed_hold_call(struct needed *needed, struct thing *thing, const struct held_call *held,
-		     int64_t time);
-/* Call @i of @thing is not needed after @time. */
-int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t time);
+int needed_hold_call(struct needed *needed, struct needed_entry *entry,
+		     const struct held_call *held, int64_t time);
+/* Call @i of @entry is not needed after @time. */
+int needed_release(struct needed *needed, struct needed_entry *entry, size_t i, int64_t time);

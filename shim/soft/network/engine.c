@@ -34,7 +34,7 @@
 #include "shim/soft/network/groups.h"
 #include "shim/soft/network/handover.h"
 #include "shim/soft/network/impair.h"
-#include "shim/soft/network/look.h"
+#include "shim/soft/network/poll_backoff.h"
 #include "shim/soft/network/mads.h"
 #include "shim/soft/network/requester.h"
 #include "shim/soft/network/responder.h"
@@ -559,7 +559,7 @@ static unsigned int list_sockets(struct pollfd *fds)
 }
 
 /* Sleep until a packet arrives or a timer expires; while the program polls, until the next look. */
-static void wait_for_work(const struct look *look)
+static void wait_for_work(const struct poll_backoff *look)
 {
 	struct pollfd fds[3 + GROUPS_MAX] = { 0 };
 	unsigned int n = list_sockets(fds);
@@ -577,13 +577,13 @@ static void wait_for_work(const struct look *look)
 
 static void *run_engine(void *unused)
 {
-	struct look look = { 0 };
+	struct poll_backoff look = { 0 };
 	bool more = false;
 
 	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
 		if (!more)
 			wait_for_work(&look);
-		look_again(&look, __atomic_load_n(&vain_polls, __ATOMIC_RELAXED));
+		poll_backoff_update(&look, __atomic_load_n(&vain_polls, __ATOMIC_RELAXED));
 		engine_lock();
 		more = !look.ns && receive_batch(true);
 		expire_timers();

@@ -77,15 +77,15 @@ void sq_reference_ahs(struct soft_qp *qp, uint32_t first)
 		first = sq->next;
 	for (; first != sq->head; first++) {
 		wr = sq_slot(sq, first);
-		wr->flags |= SQ_KEEPS_AH;
+		wr->flags |= SQ_REFERENCES_AH;
 		soft_ah_get(wr->ah);
 	}
 }
 
 static void release_ah(struct soft_wr *wr)
 {
-	if (unlikely(wr->flags & SQ_KEEPS_AH)) {
-		wr->flags &= ~SQ_KEEPS_AH;
+	if (unlikely(wr->flags & SQ_REFERENCES_AH)) {
+		wr->flags &= ~SQ_REFERENCES_AH;
 		soft_ah_put(wr->ah);
 	}
 }

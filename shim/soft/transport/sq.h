@@ -12,7 +12,7 @@
  * A flag in addition to enum ibv_send_flags: the waiting request has a reference to its address
  * handle.
  */
-#define SQ_KEEPS_AH (1u << 31)
+#define SQ_REFERENCES_AH (1u << 31)
 
 /* Compute the layout. Returns the number of bytes for the slots; the caller sets sq->wrs. */
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);

@@ -23,7 +23,7 @@ static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint
 {
 	wr->wr_id = wr_id;
 	wr->opcode = opcode;
-	wr->flags = (flags & ~(IBV_SEND_INLINE | SQ_KEEPS_AH)) |
+	wr->flags = (flags & ~(IBV_SEND_INLINE | SQ_REFERENCES_AH)) |
 		    (qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0);
 	wr->num_sge = 0;
 	wr->length = 0;

@@ -26,7 +26,7 @@ struct faulty_qp {
 	struct known known;
 	struct ibv_qp_ex behind; /* only its function pointers are set */
 	bool live;               /* the queue pair at this address still has builders */
-	bool doomed;             /* the request that is being built must fail */
+	bool must_fail;          /* the request that is being built must fail */
 	bool bare;               /* the request that is being built has no memory yet */
 	unsigned int ndoomed;    /* number of requests of this batch that must fail */
 	uint64_t wr_id;          /* wr_id of the last of these requests */
@@ -56,7 +56,7 @@ static void set_memory(struct faulty_qp *f, struct ibv_qp_ex *qp, uint64_t addr,
 static void end_request(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	set_memory(f, qp, 0x1000, 1);
-	f->doomed = false;
+	f->must_fail = false;
 }
 
 /* Begin a request that must fail, as a SEND. */
@@ -67,7 +67,7 @@ static bool begin_failing(struct faulty_qp *f, struct ibv_qp_ex *qp, const struc
 	if (!f->behind.wr_send ||
 	    forced_status_add(&qp->qp_base, qp->qp_base.qp_num, qp->wr_id, fault))
 		return false;
-	f->doomed = f->bare = true;
+	f->must_fail = f->bare = true;
 	f->ndoomed++;
 	f->wr_id = qp->wr_id;
 	qp->wr_flags = flags | IBV_SEND_SIGNALED;
@@ -131,7 +131,7 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 	if (f->ndoomed)
 		forced_status_take_back(&qp->qp_base, f->wr_id);
 	f->ndoomed = f->built = 0;
-	f->doomed = f->bare = false;
+	f->must_fail = f->bare = false;
 	f->refused = 0;
 	held_drop(&f->held);
 }
@@ -212,7 +212,7 @@ OPERATIONS(OPERATION)
 	{                                                \
 		struct faulty_qp *f = find_qp(qp);       \
                                                          \
-		if (f->doomed)                           \
+		if (f->must_fail)                        \
 			set_memory(f, qp, addr, length); \
 		else if (f->held.on)                     \
 			keep;                            \
@@ -328,7 +328,7 @@ void builders_patch(struct ibv_qp_ex *qp, uint64_t flags)
 	recording_lock();
 	f = original_add_object(qp, KNOWN_FAULTY_QP, sizeof(*f));
 	if (f) {
-		f->doomed = f->bare = false;
+		f->must_fail = f->bare = false;
 		f->ndoomed = f->built = 0;
 		f->refused = 0;
 		held_drop(&f->held);

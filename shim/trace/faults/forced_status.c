@@ -35,21 +35,21 @@ static struct forced_status *find_free_entry(void)
 
 int forced_status_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault)
 {
-	struct forced_status *doomed;
+	struct forced_status *entry;
 
 	recording_lock();
-	doomed = find_free_entry();
-	if (doomed) {
-		*doomed = (struct forced_status){ queue, qpn, wr_id, *fault };
+	entry = find_free_entry();
+	if (entry) {
+		*entry = (struct forced_status){ queue, qpn, wr_id, *fault };
 		atomic_fetch_add(&ndoomed, 1);
 	}
 	recording_unlock();
-	return doomed ? 0 : -ENOMEM;
+	return entry ? 0 : -ENOMEM;
 }
 
-static void free_forced(struct forced_status *doomed)
+static void free_entry(struct forced_status *entry)
 {
-	doomed->queue = NULL;
+	entry->queue = NULL;
 	atomic_fetch_sub(&ndoomed, 1);
 }
 
@@ -58,7 +58,7 @@ void forced_status_take_back(const void *queue, uint64_t wr_id)
 	recording_lock();
 	for (size_t i = 0; forced_status_has_any() && i < FORCED_STATUS_MAX; i++)
 		if (all[i].queue == queue && all[i].wr_id == wr_id) {
-			free_forced(&all[i]);
+			free_entry(&all[i]);
 			break;
 		}
 	recording_unlock();
@@ -69,7 +69,7 @@ void forced_status_forget(const void *queue)
 	recording_lock();
 	for (size_t i = 0; forced_status_has_any() && i < FORCED_STATUS_MAX; i++)
 		if (all[i].queue == queue)
-			free_forced(&all[i]);
+			free_entry(&all[i]);
 	recording_unlock();
 }
 
@@ -93,14 +93,14 @@ bool forced_status_apply(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *statu
 		return false;
 	recording_lock();
 	for (size_t i = 0; forced_status_has_any() && i < FORCED_STATUS_MAX && !found; i++) {
-		struct forced_status *doomed = &all[i];
+		struct forced_status *entry = &all[i];
 
-		if (!doomed->queue || doomed->wr_id != wr_id ||
-		    (doomed->qpn && qpn && doomed->qpn != qpn))
+		if (!entry->queue || entry->wr_id != wr_id ||
+		    (entry->qpn && qpn && entry->qpn != qpn))
 			continue;
-		*status = (enum ibv_wc_status)doomed->fault.value;
-		*vendor_err = doomed->fault.vendor_err;
-		free_forced(doomed);
+		*status = (enum ibv_wc_status)entry->fault.value;
+		*vendor_err = entry->fault.vendor_err;
+		free_entry(entry);
 		found = true;
 	}
 	recording_unlock();

@@ -9,15 +9,15 @@
 
 enum { MANY = 20000 };
 
-struct thing {
+struct needed_entry {
 	uint64_t number;
 	char text[13];
 };
 
 TEST(objects_are_zeroed_aligned_and_apart)
 {
-	static struct thing *things[MANY];
-	struct pool pool = POOL_OF(struct thing);
+	static struct needed_entry *things[MANY];
+	struct pool pool = POOL_OF(struct needed_entry);
 
 	for (int i = 0; i < MANY; i++) {
 		things[i] = pool_new(&pool);
@@ -36,8 +36,8 @@ TEST(objects_are_zeroed_aligned_and_apart)
 
 TEST(a_freed_object_is_used_again_and_zeroed)
 {
-	struct pool pool = POOL_OF(struct thing);
-	struct thing *thing = pool_new(&pool);
+	struct pool pool = POOL_OF(struct needed_entry);
+	struct needed_entry *thing = pool_new(&pool);
 	struct pool_slab *slabs = pool.slabs;
 
 	for (int i = 0; i < MANY; i++) {
@@ -53,7 +53,7 @@ TEST(a_freed_object_is_used_again_and_zeroed)
 
 TEST(an_empty_pool_and_no_object)
 {
-	struct pool pool = POOL_OF(struct thing);
+	struct pool pool = POOL_OF(struct needed_entry);
 
 	pool_free(&pool, NULL);
 	pool_fini(&pool);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct look {
+struct poll_backoff {
 	uint32_t polls; /* empty polls until the last look */
 	uint64_t ns;    /* until the next; 0: the program did not poll, and the thread watches */
 };
@@ -18,4 +18,4 @@ struct look {
  * The thread looks whether the program has polled: @polls empty polls until now, modulo 2^32. Sets
  * @look->ns: the longer the program has polled without a pause, the longer.
  */
-void look_again(struct look *look, uint32_t polls);
+void poll_backoff_update(struct poll_backoff *look, uint32_t polls);

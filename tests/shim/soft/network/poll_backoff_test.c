@@ -1,22 +1,22 @@
-/* shim/soft/network/look.c: when the thread of the wire watches the sockets itself. */
+/* shim/soft/network/poll_backoff.c: when the thread of the wire watches the sockets itself. */
 #include "tests/test.h"
 
-#include "shim/soft/network/look.h"
+#include "shim/soft/network/poll_backoff.h"
 
 enum { US = 1000 };
 
 GROUP(NULL, NULL);
 
 /* The program polls @polls times until the next look. Returns the time to the look after it. */
-static uint64_t poll_until_look(struct look *look, uint32_t polls)
+static uint64_t poll_until_look(struct poll_backoff *look, uint32_t polls)
 {
-	look_again(look, look->polls + polls);
+	poll_backoff_update(look, look->polls + polls);
 	return look->ns;
 }
 
 TEST(the_thread_watches_until_the_program_polls)
 {
-	struct look look = { 0 };
+	struct poll_backoff look = { 0 };
 
 	(void)state;
 	assert_int_equal(poll_until_look(&look, 0), 0);
@@ -27,7 +27,7 @@ TEST(the_thread_watches_until_the_program_polls)
 
 TEST(the_longer_the_program_polls_the_longer_it_is_left_alone)
 {
-	struct look look = { 0 };
+	struct poll_backoff look = { 0 };
 
 	(void)state;
 	assert_int_equal(poll_until_look(&look, 1000), 50 * US);
@@ -39,7 +39,7 @@ TEST(the_longer_the_program_polls_the_longer_it_is_left_alone)
 
 TEST(a_pause_is_noticed_at_the_next_look)
 {
-	struct look look = { 0 };
+	struct poll_backoff look = { 0 };
 
 	(void)state;
 	poll_until_look(&look, 100);
@@ -52,7 +52,7 @@ TEST(a_pause_is_noticed_at_the_next_look)
 
 TEST(the_number_of_polls_wraps)
 {
-	struct look look = { .polls = UINT32_MAX - 10 };
+	struct poll_backoff look = { .polls = UINT32_MAX - 10 };
 
 	(void)state;
 	assert_int_equal(poll_until_look(&look, 100), 50 * US);
