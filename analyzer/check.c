@@ -323,7 +323,7 @@ static int process_event(struct checker *checker, const struct trace_event *even
 
 	if (event->kind == TRACE_EXIT)
 		return end_process(checker, event->process, event->time);
-	err = model_event(checker->check.model, event);
+	err = model_process_event(checker->check.model, event);
 	if (!err)
 		err = facts_note_event(findings->facts, checker->check.model, event);
 	if (!err)

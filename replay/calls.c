@@ -143,7 +143,8 @@ static void report_busy(struct replay *r, const struct call *call, int64_t ret)
 	if (o->kind == OBJECT_cq && replica->handle)
 		outcome_relate_objects(
 			r->outcome, o->id,
-			effect_object(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
+			effect_find_object(r,
+					   (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
 
 /*

@@ -151,7 +151,7 @@ static int begin_compile(struct compile *c, bool serial)
 	const struct schedule_options how = { r->contents,
 					      !r->contents && !r->lossy && !r->gaps &&
 						      r->cut == INT64_MIN,
-					      synth_comes_after_all, r };
+					      synth_needs_all_before, r };
 	struct order_source source;
 	int err = source_open(r->trace, &c->source);
 

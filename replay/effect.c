@@ -140,7 +140,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 	replica->extended = call->verb == VERB_create_cq_ex;
 	if (call->verb == VERB_open_device)
 		note_vectors(replica, call);
-	err = replica_created(r, call->object, (void *)(uintptr_t)ret);
+	err = replica_note_created(r, call->object, (void *)(uintptr_t)ret);
 	if (!err)
 		held_note_lengths(replica, call, args);
 	if (!err && verb_infos[call->verb].object == OBJECT_mr)
@@ -200,7 +200,7 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 		       ?: map_put(&r->rkeys, process_key(o->process, (uint32_t)rkey), o->id);
 }
 
-uint32_t effect_object(const struct replay *r, uint64_t handle)
+uint32_t effect_find_object(const struct replay *r, uint64_t handle)
 {
 	uint64_t id;
 
@@ -221,11 +221,11 @@ int effect_note(struct replay *r, const struct trace_event *event, const uint64_
 			replica_of(r, call->object)->half_gone = true;
 		return 0;
 	}
-	gone = v->effect == EFFECT_DESTROY ? effect_object(r, args[0]) : 0;
+	gone = v->effect == EFFECT_DESTROY ? effect_find_object(r, args[0]) : 0;
 	if (gone && processes_are_used() && trace_object(r->trace, gone)->process != event->process)
 		return 0; /* only a forked process's copy */
 	if (gone)
-		replica_destroyed(r, gone);
+		replica_note_destroyed(r, gone);
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
 	else if (call->verb == VERB_rereg_mr && replica_of(r, call->object))

@@ -19,4 +19,4 @@ int effect_note(struct replay *r, const struct trace_event *event, const uint64_
 void effect_note_skipped(struct replay *r, const struct call *call, const char *why);
 
 /* The object at address @handle in the replay; 0 if there is none. */
-uint32_t effect_object(const struct replay *r, uint64_t handle);
+uint32_t effect_find_object(const struct replay *r, uint64_t handle);

@@ -191,7 +191,7 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	switch (recorded_verb(call)) {
 	case VERB_open_device:
 		if (!call->failed)
-			devices_role(r->devices, recorded_device_name(r, call->object));
+			devices_find_role(r->devices, recorded_device_name(r, call->object));
 		return 0;
 	case VERB_get_device_list:
 		return learn_transports(r, out);

@@ -211,7 +211,7 @@ static bool leave_replay(void *arg)
 static bool is_behind(void *arg)
 {
 	(void)arg;
-	return player_is_behind();
+	return player_is_late();
 }
 
 static void await_others(void *arg)
@@ -287,7 +287,7 @@ static int play_step(void *arg, struct ready_step *step)
 		if (so_far.all)
 			return 0;
 		leave_shared_gate(p);
-		if (!so_far.waits || !player_is_behind())
+		if (!so_far.waits || !player_is_late())
 			break;
 		/* a thread that only sleeps is never moved to an idle processor */
 		if (++turns % YIELDS)

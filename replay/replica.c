@@ -77,7 +77,7 @@ static struct ibv_context *context_of(enum object_kind kind, void *handle)
 	}
 }
 
-int replica_created(struct replay *r, uint32_t id, void *handle)
+int replica_note_created(struct replay *r, uint32_t id, void *handle)
 {
 	struct replica *replica = replica_of(r, id);
 	int err;
@@ -138,7 +138,7 @@ static void forget_context(struct replay *r, const struct ibv_context *context)
 	}
 }
 
-void replica_destroyed(struct replay *r, uint32_t id)
+void replica_note_destroyed(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
 
@@ -168,7 +168,7 @@ void replica_destroy(struct replay *r, uint32_t id)
 	if (!args[0]) /* another thread has destroyed it during the wait */
 		return;
 	dispatch_call((enum verb)verb, args);
-	replica_destroyed(r, id);
+	replica_note_destroyed(r, id);
 	replica->why = ended;
 }
 
@@ -196,7 +196,7 @@ void replica_forget(struct replay *r, uint32_t process)
 
 		if (!replica->handle || trace_object(r->trace, r->made[i])->process != process)
 			continue;
-		replica_destroyed(r, r->made[i]);
+		replica_note_destroyed(r, r->made[i]);
 		replica->why = ended;
 	}
 }

@@ -9,10 +9,10 @@
 struct replay;
 
 /* Note that @object was created as @handle, its keys and numbers. Returns 0 or -ENOMEM. */
-int replica_created(struct replay *r, uint32_t object, void *handle);
+int replica_note_created(struct replay *r, uint32_t object, void *handle);
 
 /* Note that @object was destroyed; if it is a context, with all objects created from it. */
-void replica_destroyed(struct replay *r, uint32_t object);
+void replica_note_destroyed(struct replay *r, uint32_t object);
 
 /* Destroy @object, unless it was destroyed already. */
 void replica_destroy(struct replay *r, uint32_t object);

@@ -314,7 +314,7 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 	if (leads_to_group(av)) /* a multicast group is the same everywhere */
 		return;
 	if (!devices_find_address(t->r->devices, av, &to, &port)) {
-		if (pair_address(t->r, from, av))
+		if (pair_translate_address(t->r, from, av))
 			return;
 		outcome_note(t->r->outcome,
 			     "an address handle goes to LID %u, which no recorded process "

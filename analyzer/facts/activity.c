@@ -365,7 +365,8 @@ static void put_qp(const struct poll_report *telling, const struct cq_activity *
 }
 
 /* A program that waits for more completions than can come may have ignored all but the first. */
-static void put_most(const struct poll_report *telling, const struct cq_activity *then)
+static void put_ignored_completions(const struct poll_report *telling,
+				    const struct cq_activity *then)
 {
 	char id[32];
 
@@ -396,7 +397,7 @@ static void put_empty(const struct poll_report *telling, uint32_t thread, uint32
 	put_qp(telling, then);
 	if ((then && then->barren) || (taken && taken->barren) || (shared && shared->barren))
 		text_addf(t, BARREN);
-	put_most(telling, then);
+	put_ignored_completions(telling, then);
 	if (shared && !taken)
 		text_addf(t, "; thread %u has polled completions there, too, the last %s",
 			  shared->thread, event_id_text(shared->cq.polled, id));

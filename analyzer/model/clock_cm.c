@@ -77,7 +77,7 @@ void clock_cm_free(struct clock_cm *cm)
 	free(cm);
 }
 
-int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number)
+int clock_cm_add_qp(struct clock_cm *cm, uint32_t process, uint32_t number)
 {
 	return map_put(&cm->qps, (uint64_t)process << 32 | number, 1);
 }
@@ -227,7 +227,7 @@ static void end_call(struct clock_cm *cm, const struct trace_event *event)
 		map_remove(&cm->by_id, id_key(event->process, args_number(call->args, ARG(id))));
 }
 
-int clock_cm_event(struct clock_cm *cm, const struct trace_event *event)
+int clock_cm_process_event(struct clock_cm *cm, const struct trace_event *event)
 {
 	if (event->kind == TRACE_CALL)
 		begin_call(cm, event);

@@ -108,7 +108,7 @@ void clock_datagrams_free(struct clock_datagrams *grams)
 
 /* Queue pairs */
 
-int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp)
+int clock_datagrams_add_qp(struct clock_datagrams *grams, const struct life *qp)
 {
 	struct datagram_end *end;
 	uint64_t at = 0;
@@ -406,7 +406,7 @@ static void learn_received(struct clock_datagrams *grams, const struct wc *wc, i
 	match_flow(grams, flow);
 }
 
-int clock_datagrams_event(struct clock_datagrams *grams, const struct trace_event *event)
+int clock_datagrams_process_event(struct clock_datagrams *grams, const struct trace_event *event)
 {
 	if (event->kind == TRACE_RETURN)
 		learn_ah(grams, event);

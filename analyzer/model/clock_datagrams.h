@@ -18,7 +18,7 @@ struct clock_datagrams *clock_datagrams_new(struct trace *joint, struct clock_ed
 void clock_datagrams_free(struct clock_datagrams *grams);
 
 /* Add a live queue pair; types other than UD are ignored. */
-int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp);
+int clock_datagrams_add_qp(struct clock_datagrams *grams, const struct life *qp);
 
 /* Are there two traces that may have exchanged datagrams? */
 bool clock_datagrams_has_any(const struct clock_datagrams *grams);
@@ -27,4 +27,4 @@ bool clock_datagrams_has_any(const struct clock_datagrams *grams);
  * The next event, after all queue pairs are known; the events of one process are in order. Bounds
  * the clocks (struct clock_edge). 0 or -ENOMEM.
  */
-int clock_datagrams_event(struct clock_datagrams *grams, const struct trace_event *event);
+int clock_datagrams_process_event(struct clock_datagrams *grams, const struct trace_event *event);

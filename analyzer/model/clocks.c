@@ -122,8 +122,8 @@ static void on_modify(void *arg, const struct model_modify *modify)
 
 	if (modify->to == ABI_QPS_RESET && map_put(&clocks->reset, modify->object->id, 1))
 		clocks->err = -ENOMEM;
-	if (clock_datagrams_qp(clocks->datagrams, modify->object) ||
-	    clock_cm_qp(clocks->cm, modify->object->process, number))
+	if (clock_datagrams_add_qp(clocks->datagrams, modify->object) ||
+	    clock_cm_add_qp(clocks->cm, modify->object->process, number))
 		clocks->err = -ENOMEM;
 	if (!number || map_get(&clocks->seen, number, &seen))
 		return;
@@ -149,7 +149,8 @@ static int find_pairs(struct clocks *clocks)
 	err = cursor_open(clocks->joint, &filter, &cursor);
 	if (!err) {
 		while (!err && (more = cursor_next(cursor, &event)) == 1)
-			err = model_event(model, event) ?: clock_cm_event(clocks->cm, event);
+			err = model_process_event(model, event)
+				      ?: clock_cm_process_event(clocks->cm, event);
 		err = err ? err : more;
 		cursor_close(cursor);
 	}
@@ -298,7 +299,7 @@ static int read_messages(struct clocks *clocks)
 			learn_post_order(clocks, event);
 		else if (event->kind == TRACE_POLL)
 			learn_poll_order(clocks, event);
-		err = clock_datagrams_event(clocks->datagrams, event);
+		err = clock_datagrams_process_event(clocks->datagrams, event);
 	}
 	cursor_close(cursor);
 	return err ? err : more;

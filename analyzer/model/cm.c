@@ -258,7 +258,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
-int cm_event(struct model *model, const struct trace_event *event)
+int cm_process_event(struct model *model, const struct trace_event *event)
 {
 	int err = args_parse(event->call->args);
 

@@ -73,7 +73,7 @@ static struct life *async_element(struct model *model, const struct parsed_call 
 	return model_find(model, p->event->process, kind, (uint64_t)element);
 }
 
-struct life *control_element(struct model *model, const struct trace_event *event)
+struct life *control_find_element(struct model *model, const struct trace_event *event)
 {
 	const struct parsed_call p = { .event = event, .call = event->call };
 
@@ -309,7 +309,7 @@ static int note_mcast_change(struct model *model, const struct parsed_call *p)
 /* A verb has changed a queue of its object. */
 static void note_queue_change(struct model *model, const struct parsed_call *p)
 {
-	struct life *life = find_argument(model, p, handles_acted_on(p->call->verb),
+	struct life *life = find_argument(model, p, handles_find_acted_on(p->call->verb),
 					  verb_infos[p->call->verb].object);
 
 	if (life && !life->inherited)

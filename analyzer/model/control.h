@@ -16,7 +16,7 @@ int control_call(struct model *model, const struct trace_event *event);
 int control_return(struct model *model, const struct trace_event *event);
 
 /* The object that an asynchronous event, returned by a call, is about; NULL: not known. */
-struct life *control_element(struct model *model, const struct trace_event *event);
+struct life *control_find_element(struct model *model, const struct trace_event *event);
 
 /* A call of a destroy verb, and its return. 0 or -errno after log_err(). */
 int control_destroy_begins(struct model *model, const struct trace_event *event);

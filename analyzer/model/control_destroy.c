@@ -58,7 +58,7 @@ static struct life *find_older(struct model *model, const struct trace_event *ev
 int control_destroy_begins(struct model *model, const struct trace_event *event)
 {
 	enum verb verb = event->call->verb;
-	enum arg self = handles_acted_on(verb);
+	enum arg self = handles_find_acted_on(verb);
 	struct destroy_in_progress *pending;
 	struct life *life;
 
@@ -157,7 +157,7 @@ static int end_destroy(struct model *model, struct destroy_in_progress *pending,
 static void note_child_destroy(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum arg self = handles_acted_on(call->verb);
+	enum arg self = handles_find_acted_on(call->verb);
 	struct life *copy, *own;
 
 	if (!self || call->failed)

@@ -58,7 +58,7 @@ static void check_answer(struct model *model, const struct trace_event *event,
 		end_credit(credit);
 }
 
-void credit_sent(struct model *model, const struct trace_event *event, struct queue *sends)
+void credit_note_send(struct model *model, const struct trace_event *event, struct queue *sends)
 {
 	const struct life *qp = sends->owner;
 	struct queue_credit *credit = qp->rq ? &qp->rq->credit : NULL;
@@ -83,7 +83,7 @@ void credit_sent(struct model *model, const struct trace_event *event, struct qu
 	credit->followed = false;
 }
 
-void credit_refilled(struct queue *receives, const struct trace_event *event)
+void credit_note_refill(struct queue *receives, const struct trace_event *event)
 {
 	struct queue_credit *credit = &receives->credit;
 	uint64_t sends = receives->owner->sq ? receives->owner->sq->stats.posts : 0;

@@ -13,7 +13,7 @@
 #include "analyzer/model/queue.h"
 
 /* The last requests of @sends were posted by @event. */
-void credit_sent(struct model *model, const struct trace_event *event, struct queue *sends);
+void credit_note_send(struct model *model, const struct trace_event *event, struct queue *sends);
 
 /* Receives were posted to @receives. */
-void credit_refilled(struct queue *receives, const struct trace_event *event);
+void credit_note_refill(struct queue *receives, const struct trace_event *event);

@@ -28,7 +28,7 @@ int destroy_race_begin_call(struct model *model, const struct trace_event *event
 {
 	const struct call *call = event->call;
 	enum object_kind kind = verb_infos[call->verb].object;
-	enum arg self = handles_acted_on(call->verb);
+	enum arg self = handles_find_acted_on(call->verb);
 	struct inside_call *open;
 	struct life *life;
 

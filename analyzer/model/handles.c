@@ -15,7 +15,7 @@ const struct handle_list *handles_of_new_object(enum object_kind kind)
 	return &made_handles[kind];
 }
 
-enum arg handles_acted_on(enum verb verb)
+enum arg handles_find_acted_on(enum verb verb)
 {
 	return verb_handles[verb].self;
 }

@@ -24,4 +24,4 @@ const struct handle_list *handles_of_inputs(enum verb verb);
 const struct handle_list *handles_of_new_object(enum object_kind kind);
 
 /* The argument that @verb acts on; ARG_NONE if there is none. */
-enum arg handles_acted_on(enum verb verb);
+enum arg handles_find_acted_on(enum verb verb);

@@ -273,7 +273,7 @@ static bool is_idle(const struct model *model, const struct life *region)
 }
 
 /* Moved memory stays the same memory, and discarded memory stays mapped. */
-void keys_memory_released(struct model *model, const struct trace_event *event)
+void keys_note_release(struct model *model, const struct trace_event *event)
 {
 	const struct memory_event *memory = event->memory;
 	const struct steady *steady = steady_of(model, event->process);

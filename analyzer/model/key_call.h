@@ -16,7 +16,7 @@ int keys_process_return(struct model *model, const struct trace_event *event);
 void keys_note_parents(struct model *model, struct life *life, const struct call *call);
 
 /* Memory was released: note the regions that have lost all of their memory. */
-void keys_memory_released(struct model *model, const struct trace_event *event);
+void keys_note_release(struct model *model, const struct trace_event *event);
 
 /* @process has ended: remove its keys. */
 void keys_end(struct model *model, uint32_t process, int64_t time);

@@ -170,7 +170,7 @@ static int on_post(struct model *model, const struct trace_event *event)
 
 	if (watcher_wants(life))
 		watcher_report_use(&model->watcher, event, post->verb, life,
-				   arg_path(handles_acted_on(post->verb)), 0);
+				   arg_path(handles_find_acted_on(post->verb)), 0);
 	if (model->watcher.states_only)
 		return queues_process_post(model, event, life);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
@@ -450,12 +450,12 @@ static int on_mark(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
-int model_event(struct model *model, const struct trace_event *event)
+int model_process_event(struct model *model, const struct trace_event *event)
 {
 	model->now = event->time;
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
 	    verb_infos[event->call->verb].via == VIA_CM)
-		return is_application(event) ? cm_event(model, event) : 0;
+		return is_application(event) ? cm_process_event(model, event) : 0;
 	if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
 		qp_process_call(model, event);
 	if (event->kind == TRACE_RETURN && on_query(model, event) < 0)
@@ -477,7 +477,7 @@ int model_event(struct model *model, const struct trace_event *event)
 	case TRACE_FORK:
 		return on_fork(model, event);
 	case TRACE_MEMORY:
-		keys_memory_released(model, event);
+		keys_note_release(model, event);
 		return 0;
 	case TRACE_MISUSE:
 		return misuse_note(model, event);

@@ -29,7 +29,7 @@ void model_set_bypassed(struct model *model);
 void model_free(struct model *model);
 
 /* The next event of the stream. Returns 0 or -errno after log_err(). */
-int model_event(struct model *model, const struct trace_event *event);
+int model_process_event(struct model *model, const struct trace_event *event);
 
 /* @process has ended: report destroys that never returned, and leaks; then forget it. */
 int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how);

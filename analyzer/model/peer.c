@@ -145,7 +145,7 @@ static enum placed find_place(const struct peer *peer, const struct peer *other)
 }
 
 /* Does the send PSN of @peer fit the receive PSN of @other? False if one is not known. */
-static bool fits_psn(const struct peer *peer, const struct peer *other)
+static bool matches_psn(const struct peer *peer, const struct peer *other)
 {
 	return peer->psns & ABI_QP_SQ_PSN && other->psns & ABI_QP_RQ_PSN &&
 	       fit_psn(peer->sq_psn, other->rq_psn);
@@ -167,7 +167,7 @@ static bool are_peers_alike(const struct peer *peer, const struct peer *other, b
 	return peer->connected && other->connected && other->dest == peer->number &&
 	       peer->dest == other->number &&
 	       fit_ends(find_place(peer, other), find_place(other, peer),
-			abroad && (fits_psn(peer, other) || fits_psn(other, peer)), abroad);
+			abroad && (matches_psn(peer, other) || matches_psn(other, peer)), abroad);
 }
 
 static bool may_be_peers(const struct peers *peers, const struct peer *peer,

@@ -266,11 +266,11 @@ static void notify_post(struct model *model, const struct trace_event *event,
 static void note_sends(struct model *model, const struct trace_event *event, struct queue *queue,
 		       uint32_t taken)
 {
-	credit_sent(model, event, queue);
-	slots_posted(queue, event, taken);
+	credit_note_send(model, event, queue);
+	slots_note_post(queue, event, taken);
 	if (!model->reads)
 		return;
-	swapped_posted(model, event, queue, taken);
+	swapped_note_post(model, event, queue, taken);
 	read_release_note_post(queue, taken);
 }
 
@@ -297,7 +297,7 @@ static int run_post_checks(struct model *model, const struct trace_event *event,
 		note_sends(model, event, queue, taken);
 	if (queue && taken && !send) {
 		receive_level_note_posts(queue);
-		credit_refilled(queue, event);
+		credit_note_refill(queue, event);
 	}
 	if (queue && !send)
 		starved_note_post(model, event, object, queue, taken);
@@ -457,8 +457,8 @@ static void run_request_checks(struct model *model, const struct model_complete 
 		serial_note_completion(model, queue, event);
 	} else if (success) {
 		receive_level_note_completion(queue, complete->qp, event);
-		slots_returned(complete->qp ? complete->qp->sq : NULL,
-			       &event->poll->wc[complete->index]);
+		slots_note_message(complete->qp ? complete->qp->sq : NULL,
+				   &event->poll->wc[complete->index]);
 		if (model->reads && complete->qp)
 			read_release_note_message(model, event, complete->qp);
 	}

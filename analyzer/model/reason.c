@@ -154,7 +154,7 @@ const char *reason_call(struct model *model, const struct trace_event *event, ch
 const char *reason_element(struct model *model, const struct trace_event *event, char *text,
 			   size_t size)
 {
-	const struct life *element = control_element(model, event);
+	const struct life *element = control_find_element(model, event);
 
 	text[0] = '\0';
 	if (!element)

@@ -2,8 +2,9 @@
 /*
  * Calls that failed: their arguments, and the reason of the failure, as far as the model knows it.
  *
- * These functions are to be called at the return of the call, or at the post, after model_event().
- * Texts are written to @text; they contain names from the trace, which are foreign text.
+ * These functions are to be called at the return of the call, or at the post, after
+ * model_process_event(). Texts are written to @text; they contain names from the trace, which are
+ * foreign text.
  *
  * Not thread-safe.
  */

@@ -37,7 +37,7 @@ static void note_write(struct slots *slots, const struct trace_event *event, uin
 	slots->before = slots->returned;
 }
 
-void slots_posted(struct queue *sends, const struct trace_event *event, uint32_t taken)
+void slots_note_post(struct queue *sends, const struct trace_event *event, uint32_t taken)
 {
 	const struct post *post = event->post;
 
@@ -53,7 +53,7 @@ void slots_posted(struct queue *sends, const struct trace_event *event, uint32_t
 	}
 }
 
-void slots_returned(struct queue *sends, const struct wc *wc)
+void slots_note_message(struct queue *sends, const struct wc *wc)
 {
 	struct slots *slots = sends ? sends->slots : NULL;
 

@@ -37,7 +37,7 @@ struct slots {
 };
 
 /* @event has posted @taken requests to @sends, the send queue of a queue pair. */
-void slots_posted(struct queue *sends, const struct trace_event *event, uint32_t taken);
+void slots_note_post(struct queue *sends, const struct trace_event *event, uint32_t taken);
 
 /* A message, @wc, was polled on the queue pair of @sends, which may be NULL. */
-void slots_returned(struct queue *sends, const struct wc *wc);
+void slots_note_message(struct queue *sends, const struct wc *wc);

@@ -100,8 +100,8 @@ static void note_write(struct model *model, const struct trace_event *event, str
 	queue->swapped.id.thread = 0;
 }
 
-void swapped_posted(struct model *model, const struct trace_event *event, struct queue *queue,
-		    uint32_t taken)
+void swapped_note_post(struct model *model, const struct trace_event *event, struct queue *queue,
+		       uint32_t taken)
 {
 	const struct post *post = event->post;
 

@@ -44,8 +44,8 @@ struct swapped {
 };
 
 /* @event has posted to @queue, the send queue of a queue pair. */
-void swapped_posted(struct model *model, const struct trace_event *event, struct queue *queue,
-		    uint32_t taken);
+void swapped_note_post(struct model *model, const struct trace_event *event, struct queue *queue,
+		       uint32_t taken);
 
 /* The word that @process spun on when it made its last post; NULL: none. */
 const struct swapped *swapped_find_spin(const struct model *model, uint32_t process);

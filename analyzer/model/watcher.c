@@ -73,7 +73,7 @@ void watcher_report_use(const struct model_watcher *watcher, const struct trace_
 	struct model_use use = {
 		.event = event, .object = object, .verb = verb, .path = path, .index = index
 	};
-	enum arg self = handles_acted_on(verb);
+	enum arg self = handles_find_acted_on(verb);
 
 	if (object->state == LIFE_DYING)
 		note_race(object, event, verb);

@@ -456,13 +456,13 @@ static int process_event(struct profiler *p, const struct trace_event *event)
 	if (p->counts && is_counted(event))
 		count_event(p, event);
 	if (event->kind != TRACE_EXIT)
-		return model_event(p->model, event);
+		return model_process_event(p->model, event);
 	if (p->select->nphases)
 		end_phases(p, event->process, event->time);
 	return model_end(p->model, event->process, event->time, MODEL_UNKNOWN);
 }
 
-int profiler_event(struct profiler *p, const struct trace_event *event)
+int profiler_process_event(struct profiler *p, const struct trace_event *event)
 {
 	int err = process_event(p, event);
 
@@ -540,7 +540,7 @@ static int read_events(struct profiler *p)
 	if (err < 0)
 		return err;
 	while (!err && (err = reader_next(reader, &event)) == 1)
-		err = profiler_event(p, event);
+		err = profiler_process_event(p, event);
 	reader_close(reader);
 	return err < 0 ? err : 0;
 }

@@ -40,7 +40,7 @@ int profile_trace_more(struct trace *trace, const struct profile_select *select,
 struct profiler;
 int profiler_open(struct trace *trace, const struct profile_select *select,
 		  struct profiler **ret_profiler);
-int profiler_event(struct profiler *profiler, const struct trace_event *event);
+int profiler_process_event(struct profiler *profiler, const struct trace_event *event);
 
 /*
  * The current profile, borrowed until the next event. Before profiler_finish() samples are not

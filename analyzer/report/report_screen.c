@@ -471,7 +471,7 @@ static void print_bypass(struct screen *screen)
 	char count[WORDS_COUNT];
 
 	for (size_t i = 0; i < trace_nparts(trace); i++)
-		coverage_sums(trace_part(trace, i), add_bypass, &bypass);
+		coverage_visit_sums(trace_part(trace, i), add_bypass, &bypass);
 	if (!bypass.functions)
 		return;
 	text_addf(&t, "NOT RECORDED: posts and polls that bypassed the verbs (");

@@ -110,8 +110,8 @@ void env_002(struct check *check, const struct findings *findings)
 {
 	(void)findings;
 	for (size_t i = 0; i < trace_nparts(check->trace); i++)
-		coverage_directs(trace_part(check->trace, i), report_direct,
-				 &(struct blind_spots){ check, i });
+		coverage_visit_direct_calls(trace_part(check->trace, i), report_direct,
+					    &(struct blind_spots){ check, i });
 }
 
 enum { COUNTERS_SHOWN = 3 };

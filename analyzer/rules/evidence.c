@@ -251,7 +251,7 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: it is unknown whether a destroy returned "
 				   "later");
-	return coverage_sums(trace, add_spot, findings);
+	return coverage_visit_sums(trace, add_spot, findings);
 }
 
 /* A gap in one of several traces affects all of their rules. */

@@ -299,7 +299,7 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 	if (call->verb != VERB_get_async_event || call->failed || !call->out ||
 	    !args_get(call->out, ARG(event.event_type), &type) || type != ABI_EVENT_CQ_ERR)
 		return;
-	life = control_element(check->model, event);
+	life = control_find_element(check->model, event);
 	if (!life || !life->cq)
 		return;
 	finding = findings_add(check->findings, RULE_QUEUE_003,

@@ -86,9 +86,10 @@ int pass_step(struct pass *pass)
 		return more;
 	if (more) {
 		pass->now = pass->event->time;
-		err = pass->event->kind != TRACE_EXIT ? model_event(pass->model, pass->event)
-		      : !pass->keeps                  ? end_process(pass, pass->event->process)
-						      : 0;
+		err = pass->event->kind != TRACE_EXIT
+			      ? model_process_event(pass->model, pass->event)
+		      : !pass->keeps ? end_process(pass, pass->event->process)
+				     : 0;
 		return err ? err : 1;
 	}
 	cursor_close(pass->cursor);

@@ -148,7 +148,7 @@ void doctor_check_memory(struct doctor *doctor)
 	doctor_path(doctor, self, "/proc/self/cgroup");
 	doctor_path(doctor, groups, "/sys/fs/cgroup");
 	most = budget_cgroup_limit(self, groups);
-	rings = given && *given ? size_parse(given) : budget_default(most);
+	rings = given && *given ? size_parse(given) : budget_choose_default(most);
 	format_bytes(rings, budget);
 	if (most == UINT64_MAX)
 		doctor_report(

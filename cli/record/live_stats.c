@@ -444,7 +444,7 @@ static int count_event(void *arg, const struct trace_event *event)
 	v->now = event->time;
 	if (v->each)
 		live_devices_learn(&v->devices, event);
-	return profiler_event(v->profiler, event);
+	return profiler_process_event(v->profiler, event);
 }
 
 static void find_viewer(struct live_stats *v)

@@ -226,7 +226,7 @@ static void put_device(void *arg, const struct described_device *device)
 static int write_profile(struct trace *trace, FILE *to)
 {
 	struct profile profile = { .to = to, .trace = trace, .times = count_processes(trace) };
-	bool found = described_opened(trace, put_device, &profile);
+	bool found = described_visit_opened(trace, put_device, &profile);
 
 	return ferror(to) || fflush(to) ? -EIO : found;
 }

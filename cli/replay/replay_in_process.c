@@ -81,7 +81,7 @@ static void report_coverage(struct trace *trace, struct outcome *outcome)
 				 "left out by --filter %s, so not replayed: dependent events may "
 				 "differ",
 				 filter);
-	lookup_unseen(trace, report_unseen, outcome);
+	lookup_visit_unobserved(trace, report_unseen, outcome);
 }
 
 static void report_loss(struct trace *trace, struct outcome *outcome)

@@ -17,7 +17,7 @@
 
 static void put_divergence(struct junit *junit, const struct outcome *outcome, size_t i)
 {
-	const struct divergence *d = outcome_nth(outcome, i);
+	const struct divergence *d = outcome_nth_divergence(outcome, i);
 	char *line = NULL, event[32];
 	struct text name = { 0 };
 	size_t size;
@@ -86,7 +86,7 @@ int replay_junit(const struct outcome *outcome, const char *path, int status, FI
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
 	put_replay(&junit, outcome, status);
 	for (size_t i = 0; i < outcome_count_kept(outcome); i++)
-		if (outcome_nth(outcome, i))
+		if (outcome_nth_divergence(outcome, i))
 			put_divergence(&junit, outcome, i);
 	put_left_out(&junit, outcome);
 	return junit_end(&junit, "verbatim replay", properties, out);

@@ -131,7 +131,7 @@ bool fault_is_for_request(const struct fault_rule *rule, uint32_t qpn, int opcod
 enum { WR_FLUSH = 14, WC_FLUSH = 8 }; /* IBV_WR_ and IBV_WC_FLUSH, of newer headers */
 
 /* The enum ibv_wc_opcode of a request's completion. */
-static int completed_as(int opcode)
+static int wc_opcode_of(int opcode)
 {
 	switch (opcode) {
 	case IBV_WR_RDMA_WRITE:
@@ -168,7 +168,7 @@ bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int op
 		return false;
 	if (rule->opcode == FAULT_OPCODE_RECV)
 		return opcode & IBV_WC_RECV;
-	return completed_as(rule->opcode) == opcode;
+	return wc_opcode_of(rule->opcode) == opcode;
 }
 
 void fault_name_verb(const char *verb, char name[40])

@@ -130,7 +130,7 @@ uint64_t budget_cgroup_limit(const char *self, const char *root)
 	return least;
 }
 
-uint64_t budget_default(uint64_t cgroup_limit)
+uint64_t budget_choose_default(uint64_t cgroup_limit)
 {
 	struct sysinfo machine;
 	uint64_t most = cgroup_limit;

@@ -24,4 +24,4 @@ uint64_t budget_cgroup_limit(const char *self, const char *root);
 /*
  * The default budget of a process in bytes: a share of @cgroup_limit, or of the machine's memory.
  */
-uint64_t budget_default(uint64_t cgroup_limit);
+uint64_t budget_choose_default(uint64_t cgroup_limit);

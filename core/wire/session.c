@@ -182,7 +182,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	page->fingerprint = verbs_fingerprint;
 	page->ring_bytes = ring_bytes;
 	page->max_wait = SESSION_MAX_WAIT * 1000000000ull;
-	page->ring_budget = budget_default(budget_cgroup_limit(NULL, NULL));
+	page->ring_budget = budget_choose_default(budget_cgroup_limit(NULL, NULL));
 	if (on_full != ON_FULL_GROW) {
 		page->collector = (uint32_t)getpid();
 		page->collector_start = session_process_start(getpid());

@@ -242,7 +242,7 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 		return param;
 	param = (struct rdma_conn_param){
 		.private_data = data,
-		.private_data_len = cm_private(t->args, &args, data, &known),
+		.private_data_len = cm_copy_private_data(t->args, &args, data, &known),
 		.responder_resources = limit_rd_atomic(t, (uint8_t)given, false),
 		.initiator_depth = limit_rd_atomic(
 			t, (uint8_t)args_number(t->args, args.initiator_depth), true),

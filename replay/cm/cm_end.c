@@ -243,8 +243,8 @@ static int digit_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
-		   bool *ret_known)
+uint8_t cm_copy_private_data(const struct args *args, const struct cm_parameters *of,
+			     uint8_t data[CM_DATA], bool *ret_known)
 {
 	uint8_t length = (uint8_t)args_number(args, of->private_data_len);
 	const char *hex = args_text(args, of->private_data);

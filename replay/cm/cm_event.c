@@ -92,7 +92,7 @@ static void compare_private(const struct comparison *c, const struct cm_paramete
 {
 	uint8_t there[CM_DATA];
 	bool known;
-	uint8_t length = cm_private(c->there, of, there, &known);
+	uint8_t length = cm_copy_private_data(c->there, of, there, &known);
 	uint8_t here = c->here->conn.private_data_len;
 	char a[2 * CM_DATA + 1], b[2 * CM_DATA + 1];
 

@@ -199,8 +199,8 @@ extern const struct cm_parameters cm_connection, cm_datagrams;
  * Copy the private data, an argument that @of names, to @data; zeros if they were not
  * recorded. Returns its length.
  */
-uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
-		   bool *ret_known);
+uint8_t cm_copy_private_data(const struct args *args, const struct cm_parameters *of,
+			     uint8_t data[CM_DATA], bool *ret_known);
 
 /* cm_event.c */
 int cm_get_event(struct replay *r, const struct trace_event *event);

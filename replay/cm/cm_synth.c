@@ -72,7 +72,7 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 						   : &cm_connection;
 	struct rdma_conn_param param = {
 		.private_data = data,
-		.private_data_len = cm_private(out, args, data, &known),
+		.private_data_len = cm_copy_private_data(out, args, data, &known),
 		.responder_resources = (uint8_t)args_number(out, args->initiator_depth),
 		.initiator_depth = (uint8_t)args_number(out, args->responder_resources),
 		.flow_control = (uint8_t)args_number(out, args->flow_control),

@@ -477,7 +477,7 @@ void contents_end(struct replay *r)
 		fetched_report(r->contents->fetched, r->outcome);
 }
 
-int contents_error(const struct replay *r)
+int contents_read_error(const struct replay *r)
 {
 	return r->contents ? r->contents->err : 0;
 }

@@ -57,4 +57,4 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 void contents_end(struct replay *r);
 
 /* An error in reading the trace since the start: 0 or -errno after log_err(). */
-int contents_error(const struct replay *r);
+int contents_read_error(const struct replay *r);

@@ -187,5 +187,5 @@ int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from
 		err = expect_completion(r, event, cq, i);
 	if (event->poll->verb == VERB_poll_cq && event->poll->ret > (int)event->poll->nwc && !err)
 		err = note_surplus_poll(r, event, cq);
-	return err ? err : contents_error(r);
+	return err ? err : contents_read_error(r);
 }

@@ -369,7 +369,7 @@ static bool compare_any_order(struct expected_wc *e, enum side side, uint32_t se
 static int check_datagram(struct expected_wc *e)
 {
 	struct wanted_wc wanted = { .what = OF_SENDER, .side = SIDE_RECV };
-	uint32_t far = pair_source(e->r, e->wc), inside = expect_sender(e);
+	uint32_t far = pair_find_source(e->r, e->wc), inside = expect_sender(e);
 	const struct replica *sender;
 	const struct arrival *a;
 	int err = 0;

@@ -98,7 +98,7 @@ static void put_datagram(struct post_in_progress *p, const struct wr *wr, struct
 	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
 
 	to->wr.ud.ah = (void *)(uintptr_t)translate_field(&t, &ah, wr->ah);
-	to->wr.ud.remote_qpn = pair_datagram(p->r, p->event, wr)
+	to->wr.ud.remote_qpn = pair_find_datagram_qp(p->r, p->event, wr)
 				       ?: synth_datagram_qpn(p->r, p->post->object, wr->remote_qpn);
 	if (!to->wr.ud.remote_qpn)
 		to->wr.ud.remote_qpn =

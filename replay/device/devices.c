@@ -188,7 +188,7 @@ static unsigned int find_role(struct devices *ds, const char *name)
 	return i;
 }
 
-const struct device *devices_role(struct devices *ds, const char *name)
+const struct device *devices_find_role(struct devices *ds, const char *name)
 {
 	return &ds->devices[ds->roles[find_role(ds, name)].device];
 }

@@ -50,7 +50,7 @@ const struct device *devices_first(const struct devices *devices);
  * The device that replaces recorded device @name: the one with the same name; the other recorded
  * devices are replaced by the devices of this machine in turn. Never NULL.
  */
-const struct device *devices_role(struct devices *devices, const char *name);
+const struct device *devices_find_role(struct devices *devices, const char *name);
 
 /*
  * Note the result of ibv_query_device() for recorded device @name: argument @in of @out has the

@@ -236,7 +236,7 @@ int load_post_receive(struct load_worker *w, uint32_t index)
 	return -ibv_post_recv(w->ends[index].qp, &wr, &bad);
 }
 
-static int to_rtr(struct load_worker *w, struct load_end *end, const struct ibv_ah_attr *av)
+static int move_to_rtr(struct load_worker *w, struct load_end *end, const struct ibv_ah_attr *av)
 {
 	const struct load_link *link = &w->plan->links[end->link];
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
@@ -259,7 +259,7 @@ static int to_rtr(struct load_worker *w, struct load_end *end, const struct ibv_
 	return err ? log_err(-err, "ibv_modify_qp to RTR") : 0;
 }
 
-static int to_rts(struct load_worker *w, struct load_end *end)
+static int move_to_rts(struct load_worker *w, struct load_end *end)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
 				    .sq_psn = LOAD_PSN,
@@ -284,7 +284,7 @@ static int connect_end(struct load_worker *w, struct load_end *end)
 	int err;
 
 	devices_translate(w->device, w->device, w->port, &av);
-	err = to_rtr(w, end, &av) ?: to_rts(w, end);
+	err = move_to_rtr(w, end, &av) ?: move_to_rts(w, end);
 	if (!err && w->plan->links[end->link].transport == LOAD_UD) {
 		end->ah = ibv_create_ah(w->pd, &av);
 		err = end->ah ? 0 : log_err(-errno, "ibv_create_ah");

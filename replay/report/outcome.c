@@ -596,7 +596,7 @@ size_t outcome_count_kept(const struct outcome *r)
 	return r->nkept;
 }
 
-const struct divergence *outcome_nth(const struct outcome *r, size_t i)
+const struct divergence *outcome_nth_divergence(const struct outcome *r, size_t i)
 {
 	return r->kept[i].tolerated ? NULL : &r->kept[i].first;
 }

@@ -229,7 +229,7 @@ void outcome_verdict(const struct outcome *outcome, FILE *to);
 size_t outcome_count_kept(const struct outcome *outcome);
 void outcome_print_divergence(const struct outcome *outcome, size_t i, FILE *to);
 /* NULL: the divergence has become the consequence of a tolerated divergence. */
-const struct divergence *outcome_nth(const struct outcome *outcome, size_t i);
+const struct divergence *outcome_nth_divergence(const struct outcome *outcome, size_t i);
 
 /* "recorded-success-fails" */
 const char *outcome_class_name(enum divergence_class class);

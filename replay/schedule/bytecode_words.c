@@ -60,7 +60,7 @@ static int64_t posted_at(const struct wc *wc)
 }
 
 /* The number of the post of a completion: is_near(). */
-static word request_of(const struct trace_event *event, const struct wc *wc)
+static word post_number_of(const struct trace_event *event, const struct wc *wc)
 {
 	return is_near(wc, event->id.thread) ? event->id.n - wc->request.n : wc->request.n;
 }
@@ -89,7 +89,7 @@ static void write_poll(word *words, const struct trace_event *event)
 	to->wc = NULL;
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		write_completion(&wc[i], &poll->wc[i]);
-		requests[i] = request_of(event, &poll->wc[i]);
+		requests[i] = post_number_of(event, &poll->wc[i]);
 	}
 }
 
@@ -266,7 +266,7 @@ static void compare_poll(struct runs *runs, const struct trace_event *event)
 	for (uint32_t i = 0; i < poll->nwc; i++, at += WC_WORDS)
 		compare_completion(runs, at, &poll->wc[i]);
 	for (uint32_t i = 0; i < poll->nwc; i++)
-		compare_word(runs, requests + i, request_of(event, &poll->wc[i]));
+		compare_word(runs, requests + i, post_number_of(event, &poll->wc[i]));
 }
 
 size_t bytecode_find_runs(word *to, word *before, const struct trace_event *event,

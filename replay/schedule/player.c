@@ -267,7 +267,7 @@ static void *run_player(void *arg)
 	return NULL;
 }
 
-bool player_is_behind(void)
+bool player_is_late(void)
 {
 	uint64_t at = current ? current->now : 0;
 

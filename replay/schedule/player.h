@@ -28,7 +28,7 @@ struct player_work {
 int players_run(const struct player_work *work, struct bytecode *bytecode, uint32_t most);
 
 /* Is a step of another player that precedes the calling player's step not done yet? */
-bool player_is_behind(void);
+bool player_is_late(void);
 
 /*
  * player_sleep(): sleep until the calling player is not behind, but at most a millisecond;

@@ -31,8 +31,8 @@ void relations_fini(struct relations *relations)
 
 const struct relation relation_unknown;
 
-uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
-			    uint32_t number)
+uint32_t relations_find_datagram_qp(const struct relations *relations,
+				    const struct trace_event *event, uint32_t number)
 {
 	return relations->connections ? peers_find_datagram(relations->connections->peers, 0,
 							    number, NULL, event->time)
@@ -51,7 +51,8 @@ static uint32_t find_object(const struct relations *relations, const struct trac
 	return o ? o->id : 0;
 }
 
-uint32_t relations_event_queue(const struct relations *relations, const struct trace_event *event)
+uint32_t relations_find_event_queue(const struct relations *relations,
+				    const struct trace_event *event)
 {
 	return relations->trace && !args_parse(event->call->out)
 		       ? find_object(relations, event, ARG(cq), OBJECT_cq)

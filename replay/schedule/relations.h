@@ -55,8 +55,9 @@ static inline const struct relation *relation_of(const struct relations *relatio
 }
 
 /* The queue pair to which @event's datagram goes, given its destination @number; 0: not known. */
-uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
-			    uint32_t number);
+uint32_t relations_find_datagram_qp(const struct relations *relations,
+				    const struct trace_event *event, uint32_t number);
 
 /* The completion queue that a return of ibv_get_cq_event() reports; 0: not known. */
-uint32_t relations_event_queue(const struct relations *relations, const struct trace_event *event);
+uint32_t relations_find_event_queue(const struct relations *relations,
+				    const struct trace_event *event);

@@ -205,8 +205,9 @@ static void schedule_sends(struct schedule *schedule, struct step *step, const s
 		schedule_window(schedule, step, wr, queue, of->peer);
 		if (datagrams)
 			schedule_message(schedule, step,
-					 relations_datagram(schedule->relations, step->event.event,
-							    wr->remote_qpn));
+					 relations_find_datagram_qp(schedule->relations,
+								    step->event.event,
+								    wr->remote_qpn));
 		else if (!of->peer || (schedule->how.contents && is_remote(wr)))
 			wait_for_all(step);
 	}
@@ -308,7 +309,7 @@ static void schedule_event(struct schedule *schedule, struct step *step)
 	if (event->call->failed)
 		return;
 	if (event->call->verb == VERB_get_cq_event)
-		cq = queue_of(schedule, relations_event_queue(schedule->relations, event));
+		cq = queue_of(schedule, relations_find_event_queue(schedule->relations, event));
 	if (cq)
 		add_wait(step, cq->polled);
 	else

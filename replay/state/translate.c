@@ -114,7 +114,7 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 		return 0;
 	}
 	if (kind == OBJECT_device)
-		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
+		return (uintptr_t)devices_find_role(t->r->devices, o->name)->device;
 	if (has_failed(t->event) && translate_is_inherited(t->r, o->id, t->event->process))
 		return note_missing_object(t, kind, translate_inherited);
 	replica = replica_of(t->r, o->id);

@@ -38,7 +38,7 @@ uint64_t synth_bytes(const struct replay *r);
  * Must all events before @event be done before the other ends do their actions before @event? For
  * struct schedule_options; @replay is a struct replay.
  */
-bool synth_comes_after_all(const void *replay, struct event_id event);
+bool synth_needs_all_before(const void *replay, struct event_id event);
 
 /* Do the actions of the other ends that came before @event. Returns 0 or -errno after log_err(). */
 int synth_prepare(struct replay *r, const struct trace_event *event);

@@ -16,7 +16,7 @@ static const struct device *device_of(const struct replay *r, uint32_t object)
 	/* a damaged trace may have a cycle, so follow no more links than there are kinds */
 	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
 		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
-	return devices_role(r->devices, o && o->name ? o->name : "");
+	return devices_find_role(r->devices, o && o->name ? o->name : "");
 }
 
 /* Do two addresses belong to one host? The GIDs decide if both have one, else the LIDs. */

@@ -330,7 +330,7 @@ static void await_due_messages(struct replay *r, uint32_t at)
 }
 
 /* Does the event's list contain messages that must have arrived, or a failure, its last element? */
-bool synth_comes_after_all(const void *replay, struct event_id event)
+bool synth_needs_all_before(const void *replay, struct event_id event)
 {
 	const struct replay *r = replay;
 	uint64_t list;

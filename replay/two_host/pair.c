@@ -381,7 +381,7 @@ void pair_translate_path(struct replay *r, uint32_t object, const struct device 
 	translate_path(from, port_of(r->pair, pair_other_of(r->pair, object)), av);
 }
 
-bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av)
+bool pair_translate_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av)
 {
 	const struct pair_port *port = r->pair ? pair_match_port(&r->pair->its, av) : NULL;
 
@@ -429,9 +429,10 @@ void pair_translate_remote(struct replay *r, const struct trace_event *event, ui
 	pthread_mutex_unlock(&p->lock);
 }
 
-uint32_t pair_datagram(struct replay *r, const struct trace_event *event, const struct wr *wr)
+uint32_t pair_find_datagram_qp(struct replay *r, const struct trace_event *event,
+			       const struct wr *wr)
 {
-	uint32_t other = r->pair ? pair_target(r->pair, event, wr) : 0;
+	uint32_t other = r->pair ? pair_find_target(r->pair, event, wr) : 0;
 
 	return other ? await_qp_num(r->pair, other) : 0;
 }
@@ -441,7 +442,7 @@ bool pair_has_datagram(const struct replay *r, uint32_t number, const struct ibv
 	return r->pair && pair_match_datagram(&r->pair->its, number, av);
 }
 
-uint32_t pair_source(struct replay *r, const struct wc *wc)
+uint32_t pair_find_source(struct replay *r, const struct wc *wc)
 {
 	struct pair *p = r->pair;
 	uint32_t other = p ? pair_match_datagram(&p->its, wc->src_qp, NULL) : 0;

@@ -82,7 +82,7 @@ void pair_translate_path(struct replay *r, uint32_t object, const struct device 
  * Replace the address of an address handle in the same way; false: it does not lead to the other
  * host.
  */
-bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
+bool pair_translate_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
 
 /* Set *@addr and *@rkey to the other host's memory for request @index of post @event. */
 void pair_translate_remote(struct replay *r, const struct trace_event *event, uint32_t index,
@@ -92,10 +92,11 @@ void pair_translate_remote(struct replay *r, const struct trace_event *event, ui
  * The datagram queue pair that request @wr of @event goes to: its number on the other host; 0: not
  * on the other host.
  */
-uint32_t pair_datagram(struct replay *r, const struct trace_event *event, const struct wr *wr);
+uint32_t pair_find_datagram_qp(struct replay *r, const struct trace_event *event,
+			       const struct wr *wr);
 
 /* Is @number at @av (NULL: anywhere) certainly one of the other host's? For datagrams. */
 bool pair_has_datagram(const struct replay *r, uint32_t number, const struct ibv_ah_attr *av);
 
 /* The number of the sender of completion @wc of a datagram; 0: none of the other host. */
-uint32_t pair_source(struct replay *r, const struct wc *wc);
+uint32_t pair_find_source(struct replay *r, const struct wc *wc);

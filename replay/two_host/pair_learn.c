@@ -50,7 +50,8 @@ struct pair_pass {
 static uint32_t find_port(struct pair_pass *s, uint32_t object, uint8_t number)
 {
 	const struct object *device = recorded_device(s->r, object);
-	const struct device *here = devices_role(s->r->devices, recorded_device_name(s->r, object));
+	const struct device *here =
+		devices_find_role(s->r->devices, recorded_device_name(s->r, object));
 	struct pair_table *t = &s->p->mine;
 	const struct place *place;
 	struct pair_port *port;

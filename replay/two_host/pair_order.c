@@ -70,7 +70,7 @@ static bool is_key_closed(const struct pair *p, uint64_t key, uint64_t life)
 }
 
 /* The datagram queue pair of the other host that @wr goes to: 1 + its index. */
-uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr)
+uint32_t pair_find_target(struct pair *p, const struct trace_event *event, const struct wr *wr)
 {
 	const struct object *ah =
 		trace_object_at(p->r->trace, event->process, OBJECT_ah, wr->ah, event->time);
@@ -133,7 +133,7 @@ static uint64_t *count_datagrams(struct pair *p, uint32_t life, uint32_t other, 
 static void await_datagram(struct pair *p, const struct trace_event *event, uint32_t index,
 			   uint32_t life)
 {
-	uint32_t other = pair_target(p, event, &event->post->wr[index]);
+	uint32_t other = pair_find_target(p, event, &event->post->wr[index]);
 	uint64_t sent;
 
 	if (!other)

@@ -154,7 +154,7 @@ uint32_t pair_life_of(const struct pair *p, uint32_t object); /* 1 + its index, 
 uint32_t pair_other_of(const struct pair *p, uint32_t object);
 enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event *event,
 				  uint32_t index);
-uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr);
+uint32_t pair_find_target(struct pair *p, const struct trace_event *event, const struct wr *wr);
 
 /* pair_keys.c */
 /* Are the first @n requests of life @other of the other half complete? */

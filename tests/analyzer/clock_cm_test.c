@@ -235,9 +235,9 @@ static void run_step(struct clock_cm *cm, const struct step *step)
 	};
 
 	make_call(step, &call);
-	assert_int_equal(clock_cm_event(cm, &event), 0);
+	assert_int_equal(clock_cm_process_event(cm, &event), 0);
 	event.kind = TRACE_RETURN;
-	assert_int_equal(clock_cm_event(cm, &event), 0);
+	assert_int_equal(clock_cm_process_event(cm, &event), 0);
 	args_unref(call.args);
 	args_unref(call.out);
 }
@@ -250,8 +250,8 @@ static void run_story(const struct story *story, int without)
 
 	assert_non_null(cm);
 	edge = (struct clock_edge){ 0 };
-	assert_int_equal(clock_cm_qp(cm, HERE, 7), 0);
-	assert_int_equal(clock_cm_qp(cm, THERE, 8), 0);
+	assert_int_equal(clock_cm_add_qp(cm, HERE, 7), 0);
+	assert_int_equal(clock_cm_add_qp(cm, THERE, 8), 0);
 	for (int i = 0; i < STEPS && story->steps[i].process; i++)
 		if (i != without)
 			run_step(cm, &story->steps[i]);

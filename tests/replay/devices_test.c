@@ -338,7 +338,7 @@ static void show_destinations(struct devices *devices)
 
 static const char *name_player(struct devices *devices, const char *recorded)
 {
-	return devices_role(devices, recorded)->name;
+	return devices_find_role(devices, recorded)->name;
 }
 
 TEST(devices_of_other_names_are_taken_in_turn)
@@ -400,7 +400,7 @@ static void show_judgement(const char *name, const char *json)
 
 	assert_int_equal(devices_open("roce0", &devices), 0);
 	assert_int_equal(outcome_new(&outcome), 0);
-	devices_role(devices, name);
+	devices_find_role(devices, name);
 	if (attr)
 		devices_note_attr(devices, name, attr, ARG(attr.orig_attr));
 	devices_report(devices, outcome);

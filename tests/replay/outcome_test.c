@@ -118,7 +118,7 @@ TEST(an_injected_error_is_none_if_what_follows_is_as_recorded)
 	assert_false(outcome_is_explained(r, QP)); /* so it is waited for */
 	differ_at(r, OTHER, 60, true);
 	assert_int_equal(outcome_divergences(r), 1);
-	assert_int_equal(outcome_nth(r, 0)->event.n, 60);
+	assert_int_equal(outcome_nth_divergence(r, 0)->event.n, 60);
 	outcome_note_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "it is left out");
 	assert_int_equal(outcome_consequences(r), 0);
 	assert_false(outcome_is_whole(r));
@@ -147,7 +147,7 @@ TEST(an_injected_error_ends_with_a_reset)
 	inject_at(r, QP, 50);
 	outcome_note_repair(r, QP);
 	differ_at(r, QP, 60, true);
-	assert_int_equal(outcome_nth(r, 0)->event.n, 60);
+	assert_int_equal(outcome_nth_divergence(r, 0)->event.n, 60);
 	inject_at(r, QP, 70); /* that was broken before */
 	differ_at(r, QP, 80, true);
 	assert_int_equal(outcome_divergences(r), 1);

@@ -69,7 +69,7 @@ const struct queue_row *queue_table_at(const struct queue_table *table, uint32_t
 	return object == OTHER ? &row : NULL;
 }
 
-const struct device *devices_role(struct devices *devices, const char *name)
+const struct device *devices_find_role(struct devices *devices, const char *name)
 {
 	(void)devices;
 	assert_string_equal(name, "object");

@@ -393,7 +393,7 @@ TEST(a_datagram_without_a_known_handle_goes_by_its_number)
 
 	(void)state;
 	asked = &address;
-	assert_int_equal(pair_target(&pair, &event, &wr), 1);
+	assert_int_equal(pair_find_target(&pair, &event, &wr), 1);
 	assert_null(asked);
 }
 

@@ -269,7 +269,7 @@ enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event
 	return status;
 }
 
-uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr)
+uint32_t pair_find_target(struct pair *p, const struct trace_event *event, const struct wr *wr)
 {
 	(void)p;
 	(void)event;
@@ -394,10 +394,10 @@ TEST(a_replay_alone_does_nothing)
 	assert_false(pair_has(&replay, MINE, 0));
 	assert_false(pair_is_joined(&replay, MINE));
 	assert_false(pair_connect(&replay, MINE, &number, &mtu));
-	assert_false(pair_address(&replay, NULL, NULL));
-	assert_int_equal(pair_datagram(&replay, NULL, NULL), 0);
+	assert_false(pair_translate_address(&replay, NULL, NULL));
+	assert_int_equal(pair_find_datagram_qp(&replay, NULL, NULL), 0);
 	assert_false(pair_has_datagram(&replay, 22, NULL));
-	assert_int_equal(pair_source(&replay, &(struct wc){ .src_qp = 22 }), 0);
+	assert_int_equal(pair_find_source(&replay, &(struct wc){ .src_qp = 22 }), 0);
 	expect_log("");
 }
 
@@ -661,10 +661,10 @@ TEST(addresses_are_those_of_its_port)
 
 	(void)state;
 	meet_other();
-	assert_false(pair_address(&replay, &from, &av));
+	assert_false(pair_translate_address(&replay, &from, &av));
 	assert_int_equal(av.dlid, 3);
 	finds_port = true;
-	assert_true(pair_address(&replay, &from, &av));
+	assert_true(pair_translate_address(&replay, &from, &av));
 	assert_int_equal(av.dlid, 44);
 	av.dlid = 3;
 	pair_translate_path(&replay, MINE, &from, &av);
@@ -718,18 +718,18 @@ TEST(datagrams_have_the_numbers_of_the_other_host)
 	(void)state;
 	meet_other();
 	pair->there[1].number = 0x99;
-	assert_int_equal(pair_datagram(&replay, &event, &request), 0);
+	assert_int_equal(pair_find_datagram_qp(&replay, &event, &request), 0);
 	target = 2;
-	assert_int_equal(pair_datagram(&replay, &event, &request), 0x99);
+	assert_int_equal(pair_find_datagram_qp(&replay, &event, &request), 0x99);
 	assert_false(pair_has_datagram(&replay, 22, NULL));
-	assert_int_equal(pair_source(&replay, &wc), 0);
+	assert_int_equal(pair_find_source(&replay, &wc), 0);
 	datagram = 2;
 	assert_true(pair_has_datagram(&replay, 22, NULL));
 	assert_false(pair_has_datagram(&replay, 21, NULL));
-	assert_int_equal(pair_source(&replay, &wc), 0x99);
+	assert_int_equal(pair_find_source(&replay, &wc), 0x99);
 	recorded = OWN; /* this half has that number, too */
-	assert_int_equal(pair_source(&replay, &wc), 0);
+	assert_int_equal(pair_find_source(&replay, &wc), 0);
 	recorded = MINE; /* but it does not send to itself */
-	assert_int_equal(pair_source(&replay, &wc), 0x99);
+	assert_int_equal(pair_find_source(&replay, &wc), 0x99);
 	*log_text = 0;
 }

@@ -49,7 +49,7 @@ static int play_step(void *arg, struct ready_step *step)
 	seen.order[seen.played++] = step->seq;
 	seen.done[step->seq] = true;
 	pthread_cond_broadcast(&seen.moved);
-	seen.behind |= step->nwaits && step->waits[0].player == EVERY_PLAYER && player_is_behind();
+	seen.behind |= step->nwaits && step->waits[0].player == EVERY_PLAYER && player_is_late();
 	pthread_mutex_unlock(&seen.lock);
 	return step->seq == seen.fails ? -EIO : 0;
 }

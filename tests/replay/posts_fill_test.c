@@ -121,7 +121,7 @@ void pair_translate_remote(struct replay *r, const struct trace_event *of, uint3
 	*rkey += index;
 }
 
-uint32_t pair_datagram(struct replay *r, const struct trace_event *of, const struct wr *wr)
+uint32_t pair_find_datagram_qp(struct replay *r, const struct trace_event *of, const struct wr *wr)
 {
 	assert_ptr_equal(r, &replay);
 	assert_ptr_equal(of, &event);

@@ -211,7 +211,7 @@ TEST(nothing_is_known_of_an_object_beyond_the_last)
 	note_all();
 	assert_int_equal(relation_of(&relations, MOST_OBJECTS)->room, 0);
 	assert_int_equal(relation_of(&relations, UINT32_MAX)->receives, 0);
-	assert_int_equal(relations_datagram(&relations, NULL, 5), 0);
+	assert_int_equal(relations_find_datagram_qp(&relations, NULL, 5), 0);
 }
 
 /* In each recording, the connections that replay finds in the events equal table `connection`. */

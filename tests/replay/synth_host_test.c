@@ -14,7 +14,7 @@ static struct synth_plan plan, other_plan;
 static struct synth_plan *plans[NOBJECTS] = { [QP] = &plan, [OTHER_QP] = &other_plan };
 static struct device devices[2];
 
-const struct device *devices_role(struct devices *of, const char *name)
+const struct device *devices_find_role(struct devices *of, const char *name)
 {
 	(void)of;
 	return &devices[!strcmp(name, "other")];

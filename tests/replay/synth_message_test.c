@@ -510,16 +510,16 @@ TEST(messages_come_before_the_failure_that_follows_them)
 TEST(a_failure_comes_after_all_events_before_it)
 {
 	(void)state;
-	assert_false(synth_comes_after_all(&replay, event.id));
+	assert_false(synth_needs_all_before(&replay, event.id));
 	announce_all();
-	assert_false(synth_comes_after_all(&replay, event.id));
+	assert_false(synth_needs_all_before(&replay, event.id));
 	dues[1].awaited = true;
-	assert_true(synth_comes_after_all(&replay, event.id));
+	assert_true(synth_needs_all_before(&replay, event.id));
 	dues[1].awaited = false;
 	list_due(3, true);
-	assert_true(synth_comes_after_all(&replay, event.id));
+	assert_true(synth_needs_all_before(&replay, event.id));
 	replay.far = NULL;
-	assert_false(synth_comes_after_all(&replay, event.id));
+	assert_false(synth_needs_all_before(&replay, event.id));
 	replay.far = &far;
 }
 

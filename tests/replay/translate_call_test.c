@@ -183,7 +183,7 @@ void pair_translate_path(struct replay *r, uint32_t object, const struct device 
 	told.npair_paths++;
 }
 
-bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av)
+bool pair_translate_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av)
 {
 	(void)r;
 	assert_ptr_equal(from, &device);

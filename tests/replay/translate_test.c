@@ -67,7 +67,7 @@ bool processes_are_used(void)
 	return has_processes;
 }
 
-const struct device *devices_role(struct devices *devices, const char *name)
+const struct device *devices_find_role(struct devices *devices, const char *name)
 {
 	(void)devices;
 	assert_string_equal(name, "object");

@@ -4,8 +4,8 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 
-int coverage_sums(struct trace *trace, void (*each)(void *arg, const struct coverage_sum *sum),
-		  void *arg)
+int coverage_visit_sums(struct trace *trace,
+			void (*each)(void *arg, const struct coverage_sum *sum), void *arg)
 {
 	static const char sql[] =
 		"SELECT what, sum(times), CASE WHEN what GLOB 'direct*' THEN detail END AS"
@@ -25,8 +25,9 @@ int coverage_sums(struct trace *trace, void (*each)(void *arg, const struct cove
 	return err;
 }
 
-int coverage_directs(struct trace *trace,
-		     void (*each)(void *arg, const struct coverage_direct *direct), void *arg)
+int coverage_visit_direct_calls(struct trace *trace,
+				void (*each)(void *arg, const struct coverage_direct *direct),
+				void *arg)
 {
 	static const char sql[] =
 		"SELECT process, detail, sum(times), min(time), thread, n FROM coverage"

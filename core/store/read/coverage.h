@@ -21,8 +21,8 @@ struct coverage_sum {
 };
 
 /* Call @each for each kind and function, in the order of names. 0 or -errno after log_err(). */
-int coverage_sums(struct trace *trace, void (*each)(void *arg, const struct coverage_sum *sum),
-		  void *arg);
+int coverage_visit_sums(struct trace *trace,
+			void (*each)(void *arg, const struct coverage_sum *sum), void *arg);
 
 /* A function of a provider that a process called directly. */
 struct coverage_direct {
@@ -37,8 +37,9 @@ struct coverage_direct {
  * Call @each for each process and function, in the order of the first calls. 0 or -errno after
  * log_err().
  */
-int coverage_directs(struct trace *trace,
-		     void (*each)(void *arg, const struct coverage_direct *direct), void *arg);
+int coverage_visit_direct_calls(struct trace *trace,
+				void (*each)(void *arg, const struct coverage_direct *direct),
+				void *arg);
 
 /* May data verbs be missing because of blind spots, so that the trace lacks messages? */
 bool coverage_hides_data(struct trace *trace);

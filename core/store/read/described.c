@@ -17,8 +17,9 @@ static const char *text_of(sqlite3_stmt *stmt, int column)
 	return (const char *)sqlite3_column_text(stmt, column);
 }
 
-bool described_opened(struct trace *trace,
-		      void (*each)(void *arg, const struct described_device *device), void *arg)
+bool described_visit_opened(struct trace *trace,
+			    void (*each)(void *arg, const struct described_device *device),
+			    void *arg)
 {
 	static const char sql[] = "SELECT d.id, d.name, d.fw_ver FROM device d JOIN object v ON"
 				  " v.kind = 'device' AND v.name = d.name JOIN object c ON"

@@ -16,8 +16,9 @@ struct described_device {
 };
 
 /* Call @each for the first device that was opened. False: none is described. */
-bool described_opened(struct trace *trace,
-		      void (*each)(void *arg, const struct described_device *device), void *arg);
+bool described_visit_opened(struct trace *trace,
+			    void (*each)(void *arg, const struct described_device *device),
+			    void *arg);
 
 /* Ports 1 to @most of the device that are described, and have at least one GID and P_Key. */
 struct described_port {

@@ -273,8 +273,9 @@ uint64_t lookup_payload_bytes(struct trace *trace)
 	return (uint64_t)bytes;
 }
 
-void lookup_unseen(struct trace *trace,
-		   void (*each)(void *arg, const struct lookup_unobserved *unseen), void *arg)
+void lookup_visit_unobserved(struct trace *trace,
+			     void (*each)(void *arg, const struct lookup_unobserved *unseen),
+			     void *arg)
 {
 	sqlite3_stmt *stmt =
 		try_statement(trace, "SELECT c.what, sum(c.times), coalesce(min(o.name),"

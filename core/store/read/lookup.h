@@ -83,8 +83,9 @@ struct lookup_unobserved {
 	uint64_t times;
 	uint32_t process; /* a process that has it */
 };
-void lookup_unseen(struct trace *trace,
-		   void (*each)(void *arg, const struct lookup_unobserved *unseen), void *arg);
+void lookup_visit_unobserved(struct trace *trace,
+			     void (*each)(void *arg, const struct lookup_unobserved *unseen),
+			     void *arg);
 
 /* A counter of a device. @merged: the source trace, from 1; 0: the trace is not merged. */
 struct lookup_counter {

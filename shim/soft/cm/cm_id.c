@@ -29,7 +29,7 @@ struct cm_name cm_id_name(const struct cm_id *id)
 }
 
 /* A sequence number of 24 bits. */
-static uint32_t next_unique(void)
+static uint32_t next_sequence_number(void)
 {
 	uint32_t number = 0;
 
@@ -79,7 +79,7 @@ int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct c
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->serial = ++last_serial;
-	id->rq_psn = next_unique();
+	id->rq_psn = next_sequence_number();
 	err = cm_wire_add_name(channel->number, id->serial);
 	if (!err) {
 		err = take_handle(id);

@@ -124,7 +124,7 @@ static bool is_reliable(const struct cm_id *id)
 	       id->qp_type == IBV_QPT_XRC_SEND;
 }
 
-static int to_init(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
+static int fill_init_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	attr->port_num = PORT;
 	attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -142,7 +142,7 @@ static int to_init(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 	return 0;
 }
 
-static int to_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
+static int fill_rtr_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	if (id->state < CM_REQ_RCVD || id->state > CM_DREQ_RCVD)
 		return -EINVAL;
@@ -159,7 +159,7 @@ static int to_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 	return 0;
 }
 
-static int to_rts(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
+static int fill_rts_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	if (id->state < CM_REQ_RCVD || id->state > CM_DREQ_RCVD)
 		return -EINVAL;
@@ -182,11 +182,11 @@ int cm_path_fill_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	switch (attr->qp_state) {
 	case IBV_QPS_INIT:
-		return to_init(id, attr);
+		return fill_init_attr(id, attr);
 	case IBV_QPS_RTR:
-		return to_rtr(id, attr);
+		return fill_rtr_attr(id, attr);
 	case IBV_QPS_RTS:
-		return to_rts(id, attr);
+		return fill_rts_attr(id, attr);
 	default:
 		return -EINVAL;
 	}

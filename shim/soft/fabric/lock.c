@@ -93,7 +93,7 @@ static bool take_over_lock(struct lock *lock, struct lock_bit bit)
 	return true;
 }
 
-static bool take_free(struct lock *lock, struct lock_bit bit)
+static bool take_free_lock(struct lock *lock, struct lock_bit bit)
 {
 	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 
@@ -113,7 +113,7 @@ bool lock_wait_with(struct lock *lock, struct lock_bit bit)
 	unsigned int n;
 
 	for (n = 0;; n++) {
-		if (take_free(lock, bit))
+		if (take_free_lock(lock, bit))
 			return false;
 		pause_spinning(n);
 		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock, bit))
@@ -145,7 +145,7 @@ enum lock_result lock_wait_live(struct lock *lock, struct lock_bit bit)
 	unsigned int n;
 
 	for (n = 0;; n++) {
-		if (take_free(lock, bit))
+		if (take_free_lock(lock, bit))
 			return LOCK_TAKEN;
 		pause_spinning(n);
 		if (is_stopped(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED), n))

@@ -19,7 +19,7 @@ const struct shm_cqe noise_entry = {
 	.stamp = 0xdeadbeefdeadbeef,
 };
 
-bool noise_wanted(void)
+bool noise_is_wanted(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_STRICT");
 

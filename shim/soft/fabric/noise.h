@@ -6,7 +6,7 @@
 
 #include "shim/soft/fabric/shared.h"
 
-bool noise_wanted(void);
+bool noise_is_wanted(void);
 
 /* Set all fields of an error completion except wr_id, status, qp_num and vendor_err to noise. */
 void noise_fill_wc(struct ibv_wc *wc);

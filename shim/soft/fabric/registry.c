@@ -131,7 +131,9 @@ int registry_map(bool made)
 {
 	void *at;
 
-	/* any number may be looked up, so allocate the table; for XRC see registry_back_pages() */
+	/*
+	 * any number may be looked up, so allocate the table; for XRC see registry_reserve_pages()
+	 */
 	if (ftruncate(fd, sizeof(*file)) < 0 ||
 	    (fallocate(fd, 0, 0, offsetof(struct registry_file, xrc.xrcd)) < 0 && errno == ENOSPC))
 		return errno == ENOSPC ? -ENOMEM : -errno;
@@ -309,7 +311,7 @@ void registry_free_number(uint32_t number)
 	__atomic_store_n(&file->number[number % REGISTRY_NUMBERS].value, 0, __ATOMIC_RELEASE);
 }
 
-int registry_back_pages(const void *from, size_t len)
+int registry_reserve_pages(const void *from, size_t len)
 {
 	off_t off = (const char *)from - (const char *)file;
 

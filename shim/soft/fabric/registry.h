@@ -89,7 +89,7 @@ void registry_lock(void);
 void registry_unlock(void);
 struct shm_xrc *registry_xrc(void);
 /* Allocate memory for a part of the XRC data before it is accessed: 0 or -ENOMEM. */
-int registry_back_pages(const void *from, size_t len);
+int registry_reserve_pages(const void *from, size_t len);
 int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_free_number(uint32_t number);
 

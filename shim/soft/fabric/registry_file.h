@@ -71,5 +71,5 @@ struct registry_file {
 	struct node node[NODE_MAX];
 	struct registry_number number[REGISTRY_NUMBERS];
 	struct registry_members members;
-	struct shm_xrc xrc; /* must be last: see registry_back_pages() */
+	struct shm_xrc xrc; /* must be last: see registry_reserve_pages() */
 };

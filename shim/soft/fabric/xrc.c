@@ -95,7 +95,7 @@ static struct shm_xrcd *new_domain(struct shm_xrc *xrc, uint64_t dev, uint64_t i
 	for (i = 0; i < xrc->high_xrcd && xrc->xrcd[i].id; i++)
 		;
 	d = &xrc->xrcd[i];
-	if (i == SHM_XRCD_MAX || registry_back_pages(d, sizeof(*d)) < 0)
+	if (i == SHM_XRCD_MAX || registry_reserve_pages(d, sizeof(*d)) < 0)
 		return NULL;
 	if (i == xrc->high_xrcd)
 		xrc->high_xrcd++;
@@ -180,7 +180,7 @@ static int new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_x
 	for (slot = 0; slot < xrc->high_qp && xrc->qp[slot].qp.qpn; slot++)
 		;
 	qp = &xrc->qp[slot];
-	if (slot == SHM_XRC_QP_MAX || registry_back_pages(qp, sizeof(*qp)) < 0)
+	if (slot == SHM_XRC_QP_MAX || registry_reserve_pages(qp, sizeof(*qp)) < 0)
 		return -ENOMEM;
 	if (slot == xrc->high_qp)
 		xrc->high_qp++;

@@ -33,7 +33,7 @@ int alarm_fd(void)
 	return fd;
 }
 
-void alarm_ring(void)
+void alarm_wake_thread(void)
 {
 	int saved = errno;
 	eventfd_t one = 1;
@@ -53,7 +53,7 @@ void alarm_set(struct network_qp *n, uint64_t due)
 void alarm_expect(uint64_t due)
 {
 	if (due < __atomic_load_n(&expected, __ATOMIC_SEQ_CST))
-		alarm_ring();
+		alarm_wake_thread();
 }
 
 void alarm_begin(void)

@@ -15,10 +15,10 @@ void alarm_set(struct network_qp *n, uint64_t due);
 void alarm_expect(uint64_t due);
 
 /* Wake the thread that waits for timers. */
-void alarm_ring(void);
+void alarm_wake_thread(void);
 
 /*
- * A descriptor that becomes readable after alarm_ring(), or when a timer is set that expires
+ * A descriptor that becomes readable after alarm_wake_thread(), or when a timer is set that expires
  * earlier than expected.
  */
 int alarm_fd(void);

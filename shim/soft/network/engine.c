@@ -671,7 +671,7 @@ void engine_stop(void)
 		return;
 	__atomic_store_n(&pending_receive, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
-	alarm_ring();
+	alarm_wake_thread();
 	pthread_join(thread, NULL);
 	engine_lock(); /* wait for a poll that may still be receiving */
 	running = false;

@@ -95,7 +95,7 @@ static int reserve_entries(const struct cqring *ring, uint32_t pos, uint32_t num
 				  (uint64_t)(num - first) * sizeof(struct shm_cqe));
 }
 
-int cqring_back_pages(struct cqring *ring, uint32_t pos, uint32_t num)
+int cqring_reserve_pages(struct cqring *ring, uint32_t pos, uint32_t num)
 {
 	struct shm_cq *cq = ring->shm;
 	uint32_t size = ring->mask + 1;
@@ -149,7 +149,7 @@ static void raise_overrun(struct cqring *ring)
 	pipe_send(ring->seg, ring->shm->async, &event);
 }
 
-void cqring_overrun(struct cqring *ring)
+void cqring_set_overrun(struct cqring *ring)
 {
 	lock_take(&ring->shm->lock);
 	raise_overrun(ring);

@@ -28,7 +28,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
  * ring, or, if it is long, for the first entries, at least @num; memory for the rest is allocated
  * when it is used. 0 or -ENOMEM.
  */
-int cqring_back_pages(struct cqring *ring, uint32_t pos, uint32_t num);
+int cqring_reserve_pages(struct cqring *ring, uint32_t pos, uint32_t num);
 
 /* Copy @ring for use without its lock: fields that a resize may change are looked up again. */
 void cqring_copy(struct cqring *to, const struct cqring *ring);
@@ -46,7 +46,7 @@ void cqring_arm(struct cqring *ring, uint32_t arm);
 void cqring_await_lock(struct cqring *ring);
 
 /* Put the queue into overrun, whether it is full or not. */
-void cqring_overrun(struct cqring *ring);
+void cqring_set_overrun(struct cqring *ring);
 
 bool cqring_is_dropped(const struct shm_cqe *cqe);
 

@@ -89,7 +89,7 @@ static uint64_t arrival_time(const struct soft_wr *wr, uint64_t now)
 	return due + (execute_reads_back(wr->opcode) ? model.delay : 0);
 }
 
-void latency_stamp(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr)
+void latency_set_arrival(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr)
 {
 	struct soft_sq *sq = &qp->sq;
 

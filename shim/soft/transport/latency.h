@@ -6,7 +6,7 @@
 #include "core/faults/link_model.h"
 #include "shim/soft/transport/objects.h"
 
-/* Has the link a delay or a rate? Check this before latency_stamp() and latency_holds(). */
+/* Has the link a delay or a rate? Check this before latency_set_arrival() and latency_holds(). */
 extern bool latency_any;
 
 /*
@@ -20,7 +20,7 @@ void latency_unload(void);
 const struct link_model *latency_model(void);
 
 /* @wr has just been posted to position @pos. Callers hold the lock of the send queue. */
-void latency_stamp(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr);
+void latency_set_arrival(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr);
 
 /* Must @wr, at sq.next, wait until it would arrive (WAIT_HELD)? Callers hold the same lock. */
 bool latency_holds(struct soft_qp *qp, const struct soft_wr *wr);

@@ -100,7 +100,7 @@ static long time_to_sleep(long period)
 	return due > now + RETRY_NS ? (long)(due - now) : RETRY_NS;
 }
 
-/* Sleep for @ns or until hasten_thread(). The mutex is released meanwhile. */
+/* Sleep for @ns or until wake_thread_earlier(). The mutex is released meanwhile. */
 static void sleep_for(long ns)
 {
 	struct timespec until;
@@ -133,7 +133,7 @@ static void *run_retries(void *unused)
  * Wake the thread for a timer that expires before its next retry, unless the program polls: polls
  * are even earlier.
  */
-static void hasten_thread(const struct soft_qp *qp)
+static void wake_thread_earlier(const struct soft_qp *qp)
 {
 	bool polls = tries - seen_tries > OFTEN;
 
@@ -172,7 +172,7 @@ void pending_add(struct soft_qp *qp)
 	__atomic_add_fetch(&pending_count, 1, __ATOMIC_RELAXED);
 	if (!running)
 		running = start_thread();
-	hasten_thread(qp);
+	wake_thread_earlier(qp);
 	pthread_mutex_unlock(&mutex);
 }
 

@@ -24,7 +24,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 
 	qp->sq.head = head;
 	for (pos = first; unlikely(latency_any) && pos != head; pos++)
-		latency_stamp(qp, pos, sq_slot(&qp->sq, pos));
+		latency_set_arrival(qp, pos, sq_slot(&qp->sq, pos));
 	/* requests after one that waits must wait, too */
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);

@@ -229,7 +229,7 @@ static inline bool is_connected(struct soft_qp *qp, struct soft_remote *r)
 	return r->shm->dest_qpn == qp->shm->qpn && does_answer(qp, r, qp->shm->dest_qpn);
 }
 
-static bool wait_live(struct soft_remote *r, struct lock *lock)
+static bool wait_for_live_lock(struct soft_remote *r, struct lock *lock)
 {
 	struct lock_bit bit = { 0 };
 
@@ -243,17 +243,17 @@ static bool wait_live(struct soft_remote *r, struct lock *lock)
  * Take @lock unless its owner is stopped. @r->stuck is read only after failures, so it is written
  * only if it changes.
  */
-static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
+static ALWAYS_INLINE bool take_live_lock(struct soft_remote *r, struct lock *lock)
 {
 	if (unlikely(r->stuck))
 		r->stuck = false;
-	return likely(lock_try(lock)) || wait_live(r, lock);
+	return likely(lock_try(lock)) || wait_for_live_lock(r, lock);
 }
 
 /* Lock the shared queue, which may have grown, or with XRC may have been destroyed. */
 static bool lock_shared(struct soft_remote *r)
 {
-	if (!take_live(r, &r->srq->rq.lock))
+	if (!take_live_lock(r, &r->srq->rq.lock))
 		return false;
 	if (r->srq->srqn == r->srqn && (likely(r->rq.rings == r->rq.shm->rings) ||
 					rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0))
@@ -264,7 +264,7 @@ static bool lock_shared(struct soft_remote *r)
 
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 {
-	if (unlikely(!take_live(r, &r->shm->rq.lock)))
+	if (unlikely(!take_live_lock(r, &r->shm->rq.lock)))
 		return false;
 	if (likely(is_connected(qp, r)) && (!r->srq || lock_shared(r)))
 		return true;
@@ -274,7 +274,7 @@ bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
-	if (unlikely(!take_live(r, &r->shm->rq.lock)))
+	if (unlikely(!take_live_lock(r, &r->shm->rq.lock)))
 		return false;
 	if (likely(does_answer(qp, r, qpn)) && (!r->srq || lock_shared(r)))
 		return true;

@@ -94,7 +94,7 @@ static void report_event(struct soft_qp *qp, int type)
 	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
 
 	if (type == IBV_EVENT_CQ_ERR)
-		cqring_overrun(&qp->send_cq->ring); /* this also sends the event */
+		cqring_set_overrun(&qp->send_cq->ring); /* this also sends the event */
 	else if (type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED)
 		report_srq(qp->srq, type);
 	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
@@ -160,7 +160,7 @@ static int break_request(struct soft_qp *qp, struct soft_wr *wr, const struct fa
 	case FAULT_RNR:
 		return retry_rnr(qp, wr);
 	case FAULT_OVERRUN:
-		cqring_overrun(&qp->send_cq->ring);
+		cqring_set_overrun(&qp->send_cq->ring);
 		break;
 	case FAULT_EVENT:
 		return inject_event(qp, wr, fault->value);

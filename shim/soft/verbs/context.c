@@ -284,7 +284,7 @@ static int open_context_locked(const char *verb, struct soft_context *context, i
 		err = begin_use();
 	if (err < 0)
 		return err;
-	err = fault_is_any() ? -enter_fault(verb) : 0;
+	err = fault_is_any() ? -enter_apply_fault(verb) : 0;
 	if (!err)
 		err = fill_context(context, cmd_fd);
 	if (err < 0) {

@@ -73,7 +73,7 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init
 	if (shm->ring_off && shm->bounce_off)
 		err = cqring_find(segment_own, slot, &cq->ring);
 	if (!err)
-		err = cqring_back_pages(&cq->ring, 0, 0);
+		err = cqring_reserve_pages(&cq->ring, 0, 0);
 	cq->ring.ours = true;
 	if (err < 0) {
 		heap_free(shm->ring_off, ring_bytes(shm->size));
@@ -230,7 +230,7 @@ static int resize_cq_locked(struct soft_cq *cq, uint32_t cqe)
 	cq->ring.entries = segment_at(segment_own, off, ring_bytes(size));
 	cq->ring.mask = size - 1;
 	/* one more, for the next entry, which polls read */
-	if (cqring_back_pages(&cq->ring, cq->cons, num + 1) < 0) {
+	if (cqring_reserve_pages(&cq->ring, cq->cons, num + 1) < 0) {
 		cq->ring = old;
 		heap_free(off, ring_bytes(size));
 		return ENOMEM;

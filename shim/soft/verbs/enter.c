@@ -18,7 +18,7 @@ static void sleep_for(uint64_t ns)
 	errno = saved;
 }
 
-int enter_fault(const char *verb)
+int enter_apply_fault(const char *verb)
 {
 	struct fault fault = fault_verb(verb);
 

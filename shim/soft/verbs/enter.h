@@ -11,7 +11,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Apply the fault for this call of @verb. Returns the errno with which it fails, or 0. */
-int enter_fault(const char *verb);
+int enter_apply_fault(const char *verb);
 
 /*
  * Called at the beginning of each verb. Returns 0, or the errno with which the verb must fail
@@ -22,7 +22,7 @@ static inline int soft_enter(struct ibv_context *context, const char *verb)
 {
 	if (unlikely(!soft_ours(context)))
 		return EIO;
-	return unlikely(fault_is_any()) ? enter_fault(verb) : 0;
+	return unlikely(fault_is_any()) ? enter_apply_fault(verb) : 0;
 }
 
 /*

@@ -133,7 +133,7 @@ EXPORT int verbatim_soft_event(struct ibv_context *context, const struct ibv_asy
 		return EINVAL;
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
-		cqring_overrun(&to_cq(event->element.cq)->ring);
+		cqring_set_overrun(&to_cq(event->element.cq)->ring);
 		return 0;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:

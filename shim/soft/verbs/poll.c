@@ -187,7 +187,7 @@ static inline void fill_wc(const struct shm_cqe *cqe, struct ibv_wc *wc)
 	wc->slid = cqe->slid;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = 0;
-	if (unlikely(wc->status != IBV_WC_SUCCESS && noise_wanted()))
+	if (unlikely(wc->status != IBV_WC_SUCCESS && noise_is_wanted()))
 		noise_fill_wc(wc);
 }
 

@@ -41,7 +41,8 @@ static int next_poll(struct ibv_cq_ex *ex)
 		return ENOENT;
 	cq->current = cqe;
 	cq->wall = 0;
-	cq->shown = likely(cqe->status == IBV_WC_SUCCESS) || !noise_wanted() ? cqe : &noise_entry;
+	cq->shown =
+		likely(cqe->status == IBV_WC_SUCCESS) || !noise_is_wanted() ? cqe : &noise_entry;
 	ex->wr_id = cqe->wr_id;
 	ex->status = cqe->status;
 	return 0;

@@ -43,7 +43,7 @@ bool forks_is_forking(void)
 {
 	pid_t pid = atomic_load(&forking);
 
-	return pid && pid == permit_pid();
+	return pid && pid == permit_getpid();
 }
 
 bool forks_is_torn(void)
@@ -60,7 +60,7 @@ static void back_off_once(int turn)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
 	if (turn < YIELDS)
-		permit_yield();
+		permit_sched_yield();
 	else if (permit_has(NEED_FORK))
 		syscall(SYS_nanosleep, &pause, NULL);
 }
@@ -142,7 +142,7 @@ static bool others_hold(void)
 void forks_before(void)
 {
 	atomic_store(&forker, own_thread());
-	atomic_store(&forking, permit_pid());
+	atomic_store(&forking, permit_getpid());
 	if (count_others() < left)
 		left = count_others();
 	wait_while(others_hold, &holder);

@@ -43,13 +43,13 @@ void *permit_alloc(size_t n, size_t bytes)
 	return permit_has(NEED_MEMORY) ? calloc(n, bytes) : NULL;
 }
 
-void permit_yield(void)
+void permit_sched_yield(void)
 {
 	if (permit_has(NEED_YIELD))
 		sched_yield();
 }
 
-pid_t permit_pid(void)
+pid_t permit_getpid(void)
 {
 	return permit_has(NEED_IDS) ? getpid() : atomic_load(&self);
 }
@@ -69,7 +69,7 @@ bool permit_enter(uint32_t needs)
 		if (!atomic_load(&closing) || i == YIELDS)
 			break;
 		atomic_fetch_sub(&sections, 1);
-		permit_yield();
+		permit_sched_yield();
 	}
 	if (permit_has(needs))
 		return true;
@@ -91,7 +91,7 @@ void permit_before_filter(bool all)
 	/* pairs with the load in permit_enter() */
 	atomic_fetch_add(&closing, 1);
 	for (int i = 0; atomic_load(&sections) && i < YIELDS; i++)
-		permit_yield();
+		permit_sched_yield();
 }
 
 void permit_filter_installed(bool all, uint32_t denied)

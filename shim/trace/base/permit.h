@@ -39,10 +39,10 @@ static inline bool permit_has(uint32_t needs)
 void *permit_alloc(size_t n, size_t bytes);
 
 /* sched_yield(), or nothing. */
-void permit_yield(void);
+void permit_sched_yield(void);
 
 /* getpid(); if that is forbidden, its earlier result. */
-pid_t permit_pid(void);
+pid_t permit_getpid(void);
 
 /*
  * Assume that all filters installed so far apply to this thread: it had no ring, and a thread with

@@ -34,7 +34,7 @@ static inline bool spin_lock(_Atomic unsigned int *lock)
 		if (i < SPIN_TURNS)
 			spin_relax();
 		else
-			permit_yield();
+			permit_sched_yield();
 	}
 	return false;
 }

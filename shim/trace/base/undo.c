@@ -31,7 +31,7 @@ static atomic_flag busy = ATOMIC_FLAG_INIT;
 static void lock_table(void)
 {
 	while (atomic_flag_test_and_set(&busy))
-		permit_yield();
+		permit_sched_yield();
 }
 
 static void unlock_table(void)

@@ -95,14 +95,14 @@ static _Atomic pid_t holder;
 
 static bool lock_imports(void)
 {
-	pid_t me = permit_pid();
+	pid_t me = permit_getpid();
 
 	for (int i = 0; i < TRIES; i++) {
 		pid_t was = atomic_load(&holder);
 
 		if (was != me && atomic_compare_exchange_strong(&holder, &was, me))
 			return true;
-		permit_yield();
+		permit_sched_yield();
 	}
 	return false; /* do not wait longer: the next look-up tries again */
 }

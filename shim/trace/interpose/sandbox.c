@@ -299,7 +299,7 @@ static void block_reading(bool all)
 	/* pairs with those in sandbox_enter() */
 	atomic_fetch_add(&forbidden, 1);
 	for (int i = 0; atomic_load(&inside) && i < YIELDS; i++)
-		permit_yield();
+		permit_sched_yield();
 	permit_before_filter(all);
 }
 
@@ -314,7 +314,7 @@ static void unblock_reading(bool all, bool installed, const struct sock_fprog *f
 	permit_filter_installed(all, !installed ? 0
 				     : filter   ? find_denied_needs(filter)
 						: NEED_ALL);
-	if (!installed || (filter && filter_allows_reading(filter, permit_pid())))
+	if (!installed || (filter && filter_allows_reading(filter, permit_getpid())))
 		atomic_fetch_sub(&forbidden, 1);
 	sandbox_report();
 	errno = saved;

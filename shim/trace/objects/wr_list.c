@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct wr_list_rest) <= SITE_SPARE && !offsetof(struct wr_
 
 __attribute__((noinline, cold)) void wr_list_take_rest(struct wr_list *list)
 {
-	struct wr_list_rest *rest = site_spare();
+	struct wr_list_rest *rest = site_spare_bytes();
 
 	if (!rest || (rest->frame && rest->frame > list->frame))
 		return;

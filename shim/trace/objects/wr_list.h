@@ -4,8 +4,8 @@
  *
  * A posted request belongs to the provider and must not be read, so its address is stored. The
  * first is in struct wr_list; the others are too many for a caller's stack, and are stored in the
- * thread's memory (site_spare()). During the post of another list, a nested post stores only the
- * first address.
+ * thread's memory (site_spare_bytes()). During the post of another list, a nested post stores only
+ * the first address.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -33,7 +33,7 @@ static pid_t own_pid(void)
 	} own __attribute__((tls_model("initial-exec")));
 
 	if (!own.pid || own.generation != recorder.generation) {
-		own.pid = permit_pid();
+		own.pid = permit_getpid();
 		own.generation = recorder.generation;
 	}
 	return own.pid;

@@ -198,7 +198,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 
 bool process_is_recorded(void)
 {
-	return recording_is_on() && permit_pid() == self;
+	return recording_is_on() && permit_getpid() == self;
 }
 
 uint32_t process_fork(enum event_fork_how how)
@@ -210,7 +210,7 @@ uint32_t process_fork(enum event_fork_how how)
 		user_exec();
 	if (vfork_is_child()) {
 		if (how == FORK_EXEC)
-			vfork_exec(permit_pid());
+			vfork_exec(permit_getpid());
 	} else if (process_is_recorded() && !recorder.busy && record_ready()) {
 		seq = atomic_fetch_add(&forks, 1) + 1;
 		announced = (struct origin){ seq, record_ticks() };

@@ -116,7 +116,7 @@ bool builder_grow(struct builder *b)
 	return true;
 }
 
-void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part part)
+void *builder_add_part(struct builder *b, struct event_wr *wr, enum event_wr_part part)
 {
 	char *at = (char *)(wr + 1) + wr_parts_bytes(wr->parts & (part - 1u));
 	size_t bytes = wr_parts_bytes(part);

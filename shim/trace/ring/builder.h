@@ -99,7 +99,7 @@ static inline struct event_wr *builder_add(struct builder *b)
 }
 
 /* Add @part to the last request, in its order among the other parts, unless it is there already. */
-void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part part);
+void *builder_add_part(struct builder *b, struct event_wr *wr, enum event_wr_part part);
 
 /* Add @n elements, which replace earlier ones. */
 static inline struct event_sge *builder_elements(struct builder *b, struct event_wr *wr,

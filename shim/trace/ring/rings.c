@@ -63,7 +63,7 @@ static uint64_t choose_budget(const struct session_page *page)
 
 	if (page->budget_given)
 		return page->ring_budget;
-	own = budget_default(budget_cgroup_limit(NULL, NULL));
+	own = budget_choose_default(budget_cgroup_limit(NULL, NULL));
 	return own < page->ring_budget ? own : page->ring_budget;
 }
 

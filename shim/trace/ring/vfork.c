@@ -25,13 +25,13 @@ void vfork_begin(uint32_t seq)
 bool vfork_is_child(void)
 {
 	return recorder.vfork && recorder.vfork == recording_generation() &&
-	       (pid_t)recorder.ring.head->pid != permit_pid();
+	       (pid_t)recorder.ring.head->pid != permit_getpid();
 }
 
 /* Report the verbs of a child, which are not recorded, by an event in its parent's ring. */
 static void report_vfork(void)
 {
-	pid_t me = permit_pid();
+	pid_t me = permit_getpid();
 
 	if (recorder.vfork_child == me)
 		return;

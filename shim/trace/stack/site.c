@@ -69,7 +69,7 @@ void site_end(void)
 		munmap(at, TABLE + SITE_SPARE);
 }
 
-void *site_spare(void)
+void *site_spare_bytes(void)
 {
 	return sites.mask ? (char *)sites.table + TABLE : NULL;
 }
@@ -130,7 +130,7 @@ static bool write_site(uint16_t id, const struct stack *stack)
 static void fill_site(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
 {
 	const void *const *at[SITE_ABOVE];
-	unsigned int n = stack_above(frame, at, SITE_ABOVE);
+	unsigned int n = stack_find_callers(frame, at, SITE_ABOVE);
 
 	*site = (struct site){
 		.caller = frame[1], .id = id, .stack = stack, .unloads = modules_unloads()

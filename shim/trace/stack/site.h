@@ -37,7 +37,7 @@ extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
  * SITE_SPARE bytes of this thread after its table, from its first post on; NULL: none. They are
  * zero at first, and in each process the first word begins as zero again.
  */
-void *site_spare(void);
+void *site_spare_bytes(void);
 
 /* The slow path: find the site elsewhere in the table, or unwind and write it. 0: none. */
 uint16_t site_find(const void *const *frame);

@@ -274,7 +274,8 @@ static _Unwind_Reason_Code visit_address(struct _Unwind_Context *context, void *
 	return above->n < above->max ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max)
+unsigned int stack_find_callers(const void *const *frame, const void *const **ret_at,
+				unsigned int max)
 {
 	struct caller_addresses above = { .frame = frame, .at = ret_at, .max = max };
 

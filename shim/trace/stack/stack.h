@@ -40,4 +40,5 @@ void stack_take_here(void *to);
  * Find the positions of the return addresses above the verb's own (@frame is the verb's frame,
  * frame[1] the verb's return address): at most @max, in @ret_at. Returns their number.
  */
-unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max);
+unsigned int stack_find_callers(const void *const *frame, const void *const **ret_at,
+				unsigned int max);

@@ -128,7 +128,7 @@ static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq
 
 /* Write a poll. Returns the number of the event; 0: it is lost. */
 static inline __attribute__((always_inline)) uint32_t
-put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+write_fixed_wcs(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
 {
 	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
 	unsigned int statuses = 0;
@@ -153,7 +153,7 @@ put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc
 static void write_completions(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc,
 			      uint32_t nwc)
 {
-	uint32_t seq = put_some(cq, ret, wc, nwc);
+	uint32_t seq = write_fixed_wcs(cq, ret, wc, nwc);
 
 	if (payload_on)
 		payload_capture_completions(cq, wc, nwc, seq);
@@ -210,7 +210,7 @@ int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 	else if (__builtin_expect(ret < 0 || ret > EVENT_WCS || recorder.special, 0))
 		write_special(cq, ret, wc);
 	else
-		put_some(cq, ret, wc, (uint32_t)ret);
+		write_fixed_wcs(cq, ret, wc, (uint32_t)ret);
 	return ret;
 }
 

@@ -35,7 +35,7 @@ static inline bool note_quick_start(const struct ibv_qp_ex *qp)
 
 static inline void put_odd(struct builder *b, struct event_wr *wr, uint32_t flags, int num_sge)
 {
-	struct event_odd *odd = builder_part(b, wr, WR_ODD);
+	struct event_odd *odd = builder_add_part(b, wr, WR_ODD);
 
 	*odd = (struct event_odd){ .opcode = wr->opcode, .flags = flags, .num_sge = num_sge };
 }
@@ -101,7 +101,7 @@ static inline struct event_wr *begin_rdma(const struct ibv_qp_ex *qp, struct bui
 	struct event_wr *wr = begin_wr(qp, b, opcode, imm);
 
 	if (wr)
-		*(struct event_rdma *)builder_part(b, wr, WR_RDMA) =
+		*(struct event_rdma *)builder_add_part(b, wr, WR_RDMA) =
 			(struct event_rdma){ .remote_addr = remote_addr, .rkey = rkey };
 	return wr;
 }
@@ -136,7 +136,7 @@ static inline void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode op
 	struct event_wr *wr = b ? begin_rdma(qp, b, opcode, 0, rkey, remote_addr) : NULL;
 
 	if (wr)
-		*(struct event_atomic *)builder_part(b, wr, WR_ATOMIC) =
+		*(struct event_atomic *)builder_add_part(b, wr, WR_ATOMIC) =
 			(struct event_atomic){ .compare_add = compare_add, .swap = swap };
 }
 
@@ -151,7 +151,7 @@ static inline struct event_sge *add_odd_elements(struct builder *b, struct event
 	builder_elements(b, wr, 0);
 	if (!(wr->parts & WR_ODD))
 		put_odd(b, wr, wr->flags, 0);
-	odd = builder_part(b, wr, WR_ODD);
+	odd = builder_add_part(b, wr, WR_ODD);
 	odd->flags |= wr->flags;
 	odd->num_sge = (int)n;
 	return builder_elements(b, wr, n > BUILDER_SGES ? 0 : (unsigned int)n);
@@ -191,7 +191,7 @@ static inline void note_flush(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_
 		  : NULL;
 
 	if (wr)
-		*(struct event_flush *)builder_part(b, wr, WR_FLUSH) =
+		*(struct event_flush *)builder_add_part(b, wr, WR_FLUSH) =
 			(struct event_flush){ .length = length, .type = type, .level = level };
 }
 
@@ -202,7 +202,7 @@ static inline void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw
 	struct event_wr *wr = b ? begin_wr(qp, b, IBV_WR_BIND_MW, 0) : NULL;
 
 	if (wr)
-		*(struct event_bind *)builder_part(b, wr, WR_BIND) =
+		*(struct event_bind *)builder_add_part(b, wr, WR_BIND) =
 			(struct event_bind){ .mw = (uint64_t)(uintptr_t)mw,
 					     .rkey = rkey,
 					     .mr = (uint64_t)(uintptr_t)info->mr,
@@ -218,7 +218,7 @@ static inline void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_
 	struct event_wr *wr = b ? begin_wr(qp, b, IBV_WR_TSO, 0) : NULL;
 
 	if (wr)
-		*(struct event_tso *)builder_part(b, wr, WR_TSO) = (struct event_tso){
+		*(struct event_tso *)builder_add_part(b, wr, WR_TSO) = (struct event_tso){
 			.hdr = (uint64_t)(uintptr_t)hdr, .hdr_sz = hdr_sz, .mss = mss
 		};
 }
@@ -236,7 +236,7 @@ static inline void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, 
 	struct event_wr *wr = find_last(qp, &b);
 
 	if (wr)
-		*(struct event_ud *)builder_part(b, wr, WR_UD) =
+		*(struct event_ud *)builder_add_part(b, wr, WR_UD) =
 			(struct event_ud){ .ah = (uint64_t)(uintptr_t)ah,
 					   .remote_qpn = remote_qpn,
 					   .remote_qkey = remote_qkey };
@@ -248,7 +248,7 @@ static inline void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
 	struct event_wr *wr = find_last(qp, &b);
 
 	if (wr)
-		*(struct event_xrc *)builder_part(b, wr, WR_XRC) =
+		*(struct event_xrc *)builder_add_part(b, wr, WR_XRC) =
 			(struct event_xrc){ .remote_srqn = remote_srqn };
 }
 

@@ -113,7 +113,7 @@ void profiler_close(struct profiler *profiler)
 	nopen -= profiler != NULL;
 }
 
-int profiler_event(struct profiler *profiler, const struct trace_event *event)
+int profiler_process_event(struct profiler *profiler, const struct trace_event *event)
 {
 	(void)event;
 	assert_ptr_equal(profiler, &profile);

@@ -94,8 +94,8 @@ TEST(no_limit_is_none)
 
 TEST(default_is_a_share_within_bounds)
 {
-	assert_int_equal(budget_default(100 << 20), 25 << 20);
-	assert_int_equal(budget_default(1 << 20), BUDGET_MIN);
-	assert_true(budget_default(UINT64_MAX) <= BUDGET_MOST);
-	assert_true(budget_default(UINT64_MAX) >= BUDGET_MIN);
+	assert_int_equal(budget_choose_default(100 << 20), 25 << 20);
+	assert_int_equal(budget_choose_default(1 << 20), BUDGET_MIN);
+	assert_true(budget_choose_default(UINT64_MAX) <= BUDGET_MOST);
+	assert_true(budget_choose_default(UINT64_MAX) >= BUDGET_MIN);
 }

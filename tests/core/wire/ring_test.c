@@ -187,7 +187,7 @@ static void length_past_the_end(struct event_head *head)
 	head->words = 21;
 }
 
-static void no_type(struct event_head *head)
+static void clear_type(struct event_head *head)
 {
 	head->type = 0;
 }
@@ -278,7 +278,7 @@ TEST(all_that_have_their_number_are_repaired)
 TEST(damage_costs_its_event)
 {
 	void (*const spoils[])(struct event_head *) = { no_length,           half_a_head,
-							length_past_the_end, no_type,
+							length_past_the_end, clear_type,
 							unknown_type,        wrong_number };
 	const struct event_head *head;
 

@@ -67,7 +67,7 @@ TEST(sums_are_by_kind_and_function)
 	open_with("(1, 1, 7, 50, 'wq', 'x', 2), (1, 1, 8, 60, 'wq', 'y', 3),"
 		  "(1, 1, 9, 70, 'direct', 'b_put', 5), (2, 2, 9, 40, 'direct', 'a_put', 1),"
 		  "(2, 2, 4, 80, 'direct', 'a_put', 1), (1, 1, 2, 20, 'direct-import', 'c', 4)");
-	assert_int_equal(coverage_sums(trace, add_sum, &text), 0);
+	assert_int_equal(coverage_visit_sums(trace, add_sum, &text), 0);
 	assert_string_equal(text.at, "direct a_put 2; direct b_put 5; direct-import c 4; wq - 5; ");
 }
 
@@ -75,7 +75,7 @@ TEST(direct_calls_are_by_process_from_the_first_on)
 {
 	open_with("(1, 1, 9, 70, 'direct', 'b_put', 5), (2, 2, 9, 40, 'direct', 'a_put', 1),"
 		  "(2, 2, 4, 80, 'direct', 'a_put', 1), (1, 1, 2, 20, 'direct-import', 'c', 4)");
-	assert_int_equal(coverage_directs(trace, add_direct, &text), 0);
+	assert_int_equal(coverage_visit_direct_calls(trace, add_direct, &text), 0);
 	assert_string_equal(text.at, "2 a_put 2 2:9 40; 1 b_put 5 1:9 70; ");
 }
 

@@ -146,7 +146,7 @@ static struct model_wc take_request(struct model *m, struct model_qp *peer, int 
 	wc.retire = ++rq->taken;
 	if (srq && srq->limit && (int)(rq->head - rq->taken) < srq->limit) {
 		srq->limit = 0;
-		model_event(m, peer->proc, IBV_EVENT_SRQ_LIMIT_REACHED, peer->srq);
+		model_process_event(m, peer->proc, IBV_EVENT_SRQ_LIMIT_REACHED, peer->srq);
 	}
 	return wc;
 }
@@ -363,7 +363,7 @@ static int do_atomic(struct model *m, struct model_qp *qp, struct model_qp *peer
 static void establish_qp(struct model *m, struct model_qp *peer)
 {
 	if (!peer->established && peer->state == IBV_QPS_RTR)
-		model_event(m, peer->proc, IBV_EVENT_COMM_EST, peer - m->qp);
+		model_process_event(m, peer->proc, IBV_EVENT_COMM_EST, peer - m->qp);
 	peer->established = true;
 }
 
@@ -467,9 +467,9 @@ void model_fail(struct model *m, struct model_qp *qp, int event)
 	qp->state = IBV_QPS_ERR;
 	model_flush_rq(m, qp);
 	if (event != NONE)
-		model_event(m, qp->proc, event, qp - m->qp);
+		model_process_event(m, qp->proc, event, qp - m->qp);
 	if (qp->srq != NONE && !again)
-		model_event(m, qp->proc, IBV_EVENT_QP_LAST_WQE_REACHED, qp - m->qp);
+		model_process_event(m, qp->proc, IBV_EVENT_QP_LAST_WQE_REACHED, qp - m->qp);
 }
 
 /* Receives of an unreliable one are not affected. */

@@ -78,7 +78,7 @@ void model_reset(struct model *m, uint64_t seed)
 	m->alone = m->overrun = false;
 }
 
-void model_event(struct model *m, int proc, int type, int slot)
+void model_process_event(struct model *m, int proc, int type, int slot)
 {
 	if (m->num_events[proc] < EVENT_MAX)
 		m->event[proc][m->num_events[proc]++] = (struct happening){ type, slot };
@@ -110,7 +110,7 @@ void model_complete(struct model *m, int proc, int index, struct model_wc wc, bo
 
 	if (cq->num == cq->cqe) {
 		if (!m->overrun)
-			model_event(m, proc, IBV_EVENT_CQ_ERR, index);
+			model_process_event(m, proc, IBV_EVENT_CQ_ERR, index);
 		m->overrun = true;
 		payload_free(&wc.payload);
 		return;

@@ -158,7 +158,7 @@ void model_post_srq_recv(struct model *m, const struct step *s, struct result *r
 void model_give_back(struct model *m, const struct model_wc *wc);
 void model_remove_wc(struct model_cq *cq, int i);
 
-void model_event(struct model *m, int proc, int type, int slot);
+void model_process_event(struct model *m, int proc, int type, int slot);
 void model_complete(struct model *m, int proc, int cq, struct model_wc wc, bool solicited);
 void model_flush_rq(struct model *m, struct model_qp *qp);
 void model_fail(struct model *m, struct model_qp *qp, int event);

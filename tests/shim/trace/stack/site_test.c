@@ -326,17 +326,17 @@ static void begin_again(void)
 {
 	uint64_t *spare;
 
-	HOLDS(!site_spare());
+	HOLDS(!site_spare_bytes());
 	begin_posts();
 	HOLDS(post_and_see(0)->post->site == 1 && post_and_see(1)->post->site == 2);
-	spare = site_spare();
+	spare = site_spare_bytes();
 	HOLDS(spare && !spare[0] && !spare[SITE_SPARE / 8 - 1]);
 	spare[0] = spare[1] = 7;
 	site_begin();
 	HOLDS(!spare[0] && spare[1] == 7);
 	HOLDS(post_and_see(1)->post->site == 1 && post_and_see(0)->post->site == 2);
 	site_end();
-	HOLDS(!site_spare() && !sites.mask);
+	HOLDS(!site_spare_bytes() && !sites.mask);
 }
 
 TEST(a_new_ring_has_new_numbers)
