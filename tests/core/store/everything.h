@@ -77,6 +77,30 @@ static inline void put_descriptors(void)
 	PUT_WITH(EVENT_FORK, event_fork, open, .fork_seq = 50, .how = FORK_EXEC, .ndescriptors = 2);
 }
 
+/* Another thread uses the ring of @m from now on. */
+static inline void put_next_thread(struct maker *m, uint32_t tid)
+{
+	struct {
+		struct event_thread thread;
+		struct ring_polls polls;
+	} *next = make_room(m, EVENT_THREAD, 0, sizeof(*next));
+
+	next->thread.tid = tid;
+	next->thread.npolls = 1;
+	memcpy(next->thread.comm, "next", sizeof("next"));
+	if (everything_loses) {
+		next->thread.dropped = 3;
+		next->thread.drop_first = make_now - 3;
+		next->thread.drop_last = make_now - 2;
+	}
+	next->thread.in_handlers = 4;
+	next->thread.uncounted = 5;
+	next->thread.filtered = 6;
+	next->thread.ended = make_now;
+	next->polls = (struct ring_polls){ .cq = MAKE_PTR(&one->cq), .empty = 7 };
+	make_done(m, next, sizeof(*next));
+}
+
 /* A child that was forked from it, and one of another recording's process. */
 static inline void make_child(struct writer *writer)
 {
@@ -105,6 +129,8 @@ static inline void make_child(struct writer *writer)
 	memcpy((char *)(e + 1) + 8, environ, sizeof(environ) - 1);
 	make_done(&m, e, make_round(sizeof(*e) + 8 + sizeof(environ) - 1));
 	make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&one->pd)), 0, 0);
+	put_next_thread(&m, EVERYTHING_CHILD + 3);
+	make_verb(&m, VERB_query_gid, MAKE_ARGS(MAKE_PTR(&one->context), 1, 0, 0), -1, EINVAL);
 	make_end(&m);
 }
 

@@ -69,7 +69,10 @@ static inline void make_drain(struct maker *m)
 	int bytes;
 
 	while (m->writer && (bytes = ring_peek(&m->out, &event)) > 0) {
-		writer_add_event(m->writer, m->thread, event);
+		if (event->type == EVENT_THREAD)
+			writer_next_thread(m->writer, &m->thread, m->out.head, event);
+		else
+			writer_add_event(m->writer, m->thread, event);
 		ring_step(&m->out, (size_t)bytes);
 		ring_consume(&m->out);
 	}
