@@ -169,7 +169,7 @@ static const struct shm_mr *find_region(uint32_t lkey)
 	uint32_t slot = lkey >> SHM_KEY_BITS;
 	const struct shm_mr *mr = &segment_own->mr[slot];
 
-	return lkey && shm_has_mr(segment_own, slot) &&
+	return shm_has_mr(segment_own, slot) &&
 			       __atomic_load_n(&mr->lkey, __ATOMIC_ACQUIRE) == lkey &&
 			       __atomic_load_n(&mr->rkey, __ATOMIC_ACQUIRE)
 		       ? &key_own[slot]
@@ -247,8 +247,8 @@ bool window_invalidate(struct shm_seg *seg, const struct shm_qp *qp, uint32_t rk
 	uint32_t slot = rkey >> SHM_KEY_BITS;
 	struct shm_mr *mw = &seg->mr[slot];
 
-	if (!rkey || !shm_has_mr(seg, slot) ||
-	    __atomic_load_n(&mw->bound, __ATOMIC_RELAXED) != rkey || mw->qpn != qp->qpn)
+	if (!shm_has_mr(seg, slot) || __atomic_load_n(&mw->bound, __ATOMIC_RELAXED) != rkey ||
+	    mw->qpn != qp->qpn)
 		return false;
 	__atomic_store_n(&mw->rkey, 0, __ATOMIC_RELEASE);
 	return true;
