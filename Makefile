@@ -198,7 +198,7 @@ $(BUILD)/tests/shim/soft/sweep_test: $(patsubst %,$(BUILD)/obj/%.o,replay/device
 	core/wire/desc core/wire/hash gen/verbs_gen)
 $(BUILD)/tests/shim/soft/sweep_test: ALLLDFLAGS += -rdynamic
 $(patsubst %,$(BUILD)/tests/shim/soft/%_test,sweep trial cm/cm_command sysfs/sysfs \
-	cm/cm_away cm/cm_route network/conversation): $(PRINTS)
+	cm/cm_away cm/cm_route network/conversation network/impair): $(PRINTS)
 # both sides of this module are the test's
 $(BUILD)/tests/shim/soft/cm/cm_away_test: ALLLDFLAGS += -Wl,--wrap=uplink_get,--wrap=mads_send \
 	-Wl,--wrap=cm_wire_put,--wrap=cm_port_request,--wrap=engine_start
@@ -206,6 +206,8 @@ $(BUILD)/tests/shim/soft/cm/cm_away_test: ALLLDFLAGS += -Wl,--wrap=uplink_get,--
 $(BUILD)/tests/shim/soft/cm/cm_route_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
 	uplink_get uplink_reaches cm_addr_is_local cm_addr_set_source cm_away_start \
 	cm_id_bind_port cm_id_event cm_id_name cm_port_listen cm_port_share)
+$(BUILD)/tests/shim/soft/network/impair_test: ALLLDFLAGS += -Wl,--wrap=process_now \
+	-Wl,--wrap=latency_model,--wrap=sockets_send_fd,--wrap=alarm_expect
 
 $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)

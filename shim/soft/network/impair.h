@@ -16,5 +16,5 @@ void impair_send(const struct msghdr *msg);
 /* Send the packets whose time has come. Returns the time of the next one, ns, or UINT64_MAX. */
 uint64_t impair_release(uint64_t now);
 
-/* Drop all packets that wait. */
+/* Send all packets that wait: no more packets follow. */
 void impair_clear(void);
