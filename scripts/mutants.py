@@ -42,8 +42,12 @@ RELEASED = re.compile(r'^(?:\w*free|fini_\w+|\w+_(?:free|fini|unref))\(.*\);$')
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
 # it does not matter which of two equal ones is taken
 OPERAND = r'([\w.\->\[\]]+)'
-EITHER = re.compile(rf'{OPERAND} [<>]=? {OPERAND} \? (?:\(\w+\))?(?:\1 : \2|\2 : \1)'
-                    r'(?=[;,)\]} ]*$|[;,)\]}])')
+VALUE = r'(?:sizeof\([*\w]+\)|\*?[\w.\->\[\]]+)'
+SUM = rf'(?<![-+*/%&|] )(?<![\w.>\])])({VALUE}(?: [-+*/] {VALUE})*)'
+EITHER = re.compile(rf'{SUM} [<>]=? {SUM} +\? +(?:\(\w+\))?(?:\1 : (?:\(\w+\))?\2|'
+                    r'\2 : (?:\(\w+\))?\1)(?=[;,)\]} ]*$|[;,)\]}])')
+# the difference of two equal values is 0, too
+DIFFERENCE = re.compile(rf'{SUM} >=? ({VALUE}) \? (?:\(\w+\))?\(?\1 - \2\)? : 0\b')
 COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|\||$)')
 # only releases memory
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
@@ -135,8 +139,8 @@ class Mutant:
         """Does the other bound make no difference, since both values are equal there?"""
         if self.kind != 'comparison' or self.new.rstrip('=') != self.old.rstrip('='):
             return False
-        return any(each.start() <= self.column < each.end()
-                   for each in EITHER.finditer(self.before)) or self.is_bound_of_assigned()
+        return any(each.start() <= self.column < each.end() for shape in (EITHER, DIFFERENCE)
+                   for each in shape.finditer(self.before)) or self.is_bound_of_assigned()
 
     def is_bound_of_assigned(self):
         """Does it only decide whether one of two equal values is assigned to the other, which
