@@ -32,12 +32,15 @@ STATEMENT = re.compile(r'^\t+(?!return|break|continue|goto|case|default|else|sta
                        r'[a-z_*(][^;{}]*[)\w\]+-];$')
 SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
-# effects that only sanitizers, a lack of memory, or warnings can show
-UNSEEN = re.compile(r'^\t*\(void\)\w+;$|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
+# effects that only sanitizers, also that of threads, a lack of memory, or warnings can show
+UNSEEN = re.compile(r'^\t*\(void\)\w+;$|^\t*va_end\(|^\t*__builtin_prefetch\(|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'\bfailed \|= [\w.>-]+failed;$|'
                     r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|finalize|unref|close))\(.*\);$')
 # the body of a loop that only releases memory
 RELEASED = re.compile(r'^(?:\w*free|fini_\w+|\w+_(?:free|fini|unref))\(.*\);$')
+LOCK = re.compile(r'^(?:pthread_mutex_lock|lock_take|\w+_lock)\(.*\);$')
+# only how long a thread sleeps, or that it lets others run meanwhile
+SLEEP = re.compile(r'^(?:nanosleep|usleep|sched_yield|__builtin_ia32_pause)\(.*\);$')
 # equivalent to <: the result is 0 otherwise, too
 NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
 # it does not matter which of two equal ones is taken
@@ -49,8 +52,8 @@ EITHER = re.compile(rf'{SUM} [<>]=? {SUM} +\? +(?:\(\w+\))?(?:\1 : (?:\(\w+\))?\
 # the difference of two equal values is 0, too
 DIFFERENCE = re.compile(rf'{SUM} >=? ({VALUE}) \? (?:\(\w+\))?\(?\1 - \2\)? : 0\b')
 COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|\||$)')
-# only releases memory
-FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
+# only releases memory, reads it early, or takes a lock
+FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free|prefetch_\w+|\w+_lock)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
 # nor do x_fini() and x_close() do more, if they have no other statements
 FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?(?:fini|close)(?:_\w+)?\([^;{]*\)\n\{\n'
@@ -61,8 +64,8 @@ RELEASE = re.compile(r'^\t+(?:for \(.*\)|if \(!?\w+\)|return;|(?:\w*free|\w*fini
 ARRAY = re.compile(r'sizeof\([^()]*\[$|'
                    r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
                    r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
-# the same: space for a text, SIZE + 16
-SPACE = re.compile(r'^\s*(?:static )?(?:const )?(?:unsigned )?char\b[^=]*\[[^\]=]*$')
+# the same: space for a text, SIZE + 16, too little of which only the longest text would show
+SPACE = re.compile(r'^\s*(?:static )?(?:const )?(?:unsigned )?char\b[^=;]*\[[^\]=]*$')
 # a read of one byte too many, which sanitizers find
 LAST = re.compile(r'\bp?read\((?:[^()]|\(\w*\))*(?:\bsize|\bsizeof\(\w+\)) (?:- )?$')
 # main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
@@ -77,6 +80,8 @@ ROOM = re.compile(rf'\b(?:vec_reserve|reallocarray)\(.*|({SIMPLE}) \? (?:2 \* \1
                   rf'\.end = ({SIMPLE}) \+ sizeof\(\2\)')
 # only how long a thread spins before it sleeps
 SPINS = re.compile(r'\b(?:\w+_)?(?:SPINS|YIELDS)\b')
+# the bound of a duration on a real clock: whether it is one nanosecond longer
+CLOCK = re.compile(r'\b(?:clock_monotonic|process_now|plan_now)\(\)|\b[A-Z_]+_NS\b')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
 
 
@@ -111,6 +116,8 @@ class Mutant:
             self.is_hint() or \
             self.is_room() or \
             self.is_spinning() or \
+            self.is_lock_or_sleep() or \
+            self.is_bound_of_time() or \
             self.is_loop_of_release() or \
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
 
@@ -127,6 +134,18 @@ class Mutant:
         return SPINS.search(self.before) and \
             (self.kind in ('constant', 'sign') or
              (self.kind == 'comparison' and self.new.rstrip('=') == self.old.rstrip('=')))
+
+    def is_lock_or_sleep(self):
+        return self.kind == 'statement dropped' and \
+            (LOCK.match(self.before) or SLEEP.match(self.before))
+
+    def is_bound_of_time(self):
+        """Is one of the compared values that of a clock, or a number of nanoseconds?"""
+        if self.kind != 'comparison' or self.new.rstrip('=') != self.old.rstrip('='):
+            return False
+        left = re.split(r'&&|\|\||[?;,]|(?<!=)=(?!=)', self.before[:self.column])[-1]
+        right = re.split(r'&&|\|\||[?;,]', self.before[self.column + len(self.old):])[0]
+        return left.count('(') >= left.count(')') and (CLOCK.search(left) or CLOCK.search(right))
 
     def is_loop_of_release(self):
         return re.match(r'(?:for|while) \(.*\)$', self.before) and RELEASED.match(self.line_after)
@@ -257,13 +276,14 @@ def mutate_tokens(path, text, inside):
         if kind == 'number':
             new = mutate_number(word)
             head = text[text.rfind('\n', 0, at) + 1:at]
-            longer = new and SPACE.search(head) and int(new, 0) > int(word, 0)
-            if new and not longer and not ARRAY.search(head) and not LAST.search(head):
+            unseen = SPACE.search(head) or ARRAY.search(head) or LAST.search(head)
+            if new and not unseen:
                 yield Mutant(path, text, at, word, new, 'constant')
         elif kind == 'sign' and word in OTHER_SIGN:
             if word in BINARY and (not after_operand or text[at - 1] != ' '):
                 continue
-            if LAST.search(text[text.rfind('\n', 0, at) + 1:at]):
+            head = text[text.rfind('\n', 0, at) + 1:at]
+            if LAST.search(head) or SPACE.search(head):
                 continue
             new = '+ 1 <' if word == '<' and is_loop(text, at) else OTHER_SIGN[word][1]
             yield Mutant(path, text, at, word, new, OTHER_SIGN[word][0])
