@@ -41,8 +41,13 @@ RELEASED = re.compile(r'^(?:\w*free|fini_\w+|\w+_(?:free|fini|unref))\(.*\);$')
 LOCK = re.compile(r'^(?:pthread_mutex_lock|lock_take|\w+_lock)\(.*\);$')
 # only how long a thread sleeps, or that it lets others run meanwhile
 SLEEP = re.compile(r'^(?:nanosleep|usleep|sched_yield|__builtin_ia32_pause)\(.*\);$')
-# equivalent to <: the result is 0 otherwise, too
-NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
+# equivalent to < 0: the result is 0 otherwise, too
+NO_ERROR = re.compile(r'(?<![-+*/>.\w])(\w+) (?:<= 0|< 1) \? '
+                      r'(?:(?:\(\w+\))?\1 : 0|0 : (?:\(\w+\))?\1)\b')
+# only that a file which is soon closed would stay open in a program that is started meanwhile
+INHERITED = re.compile(r'\bO_RDONLY & O_CLOEXEC\b')
+# only how often something is tried that fails because of another process or thread
+TRIES = re.compile(r'\b(?:\w+_)?TRIES\b')
 # it does not matter which of two equal ones is taken
 OPERAND = r'([\w.\->\[\]]+)'
 VALUE = r'(?:sizeof\([*\w]+\)|\*?[\w.\->\[\]]+)'
@@ -110,7 +115,10 @@ class Mutant:
         return hashlib.sha1(repr((seed, *self.key(), self.after)).encode()).digest()
 
     def is_unseen(self):
-        return UNSEEN.search(self.before) or NO_ERROR.search(self.after) or \
+        return UNSEEN.search(self.before) or \
+            (NO_ERROR.search(self.after) and not NO_ERROR.search(self.before)) or \
+            INHERITED.search(self.after) or \
+            self.is_try_less() or \
             self.is_bound_of_equals() or \
             self.is_without_stdin() or \
             self.is_hint() or \
@@ -134,6 +142,12 @@ class Mutant:
         return SPINS.search(self.before) and \
             (self.kind in ('constant', 'sign') or
              (self.kind == 'comparison' and self.new.rstrip('=') == self.old.rstrip('=')))
+
+    def is_try_less(self):
+        """Is there one try less, or more?"""
+        return TRIES.search(self.before) and \
+            (self.kind == 'constant' or
+             (self.kind == 'comparison' and '<' in self.old and '<' in self.new))
 
     def is_lock_or_sleep(self):
         return self.kind == 'statement dropped' and \
