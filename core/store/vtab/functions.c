@@ -208,7 +208,7 @@ static double find_percentile(struct percentile *all)
 	size_t rank = (size_t)below;
 
 	select_rank(all->values, (int64_t)all->n, (int64_t)rank);
-	if (at == below || rank + 1 == all->n)
+	if (at == below)
 		return all->values[rank];
 	next = all->values[rank + 1];
 	for (size_t i = rank + 2; i < all->n; i++)
