@@ -212,6 +212,8 @@ static int make_of_call(struct model *model, const struct trace_event *event)
 		err || !ps ? NULL
 			   : lives_find(&model->lives, event->process, OBJECT_cm_id, call->handle);
 
+	if (verb_infos[call->verb].object == OBJECT_cm_id && !args_number(call->args, ARG(channel)))
+		model->hidden_channels = true;
 	if (id)
 		id->ps_datagrams = !strcmp(ps, "RDMA_PS_UDP") || !strcmp(ps, "RDMA_PS_IPOIB");
 	return err;
@@ -227,8 +229,35 @@ static void begin_migration(struct model *model, const struct trace_event *event
 		id->leaving = moment_of(event);
 }
 
+/*
+ * Report the identifiers and channels among the arguments that were destroyed. Not those of an event
+ * that is acknowledged: a server may first destroy the identifier of a request that it rejects. The
+ * channels that librdmacm itself creates for identifiers are not in the trace.
+ */
+static void report_dead(struct model *model, const struct trace_event *event)
+{
+	const struct handle_list *list = handles_of_inputs(event->call->verb);
+
+	if (event->call->verb == VERB_rdma_ack_cm_event || is_of_library(model, event->call->stack))
+		return;
+	for (unsigned int i = 0; i < list->n; i++) {
+		const struct handle *handle = &list->handles[i];
+		struct life *life;
+
+		if (handle->kind != OBJECT_cm_id &&
+		    (handle->kind != OBJECT_cm_channel || model->hidden_channels))
+			continue;
+		life = model_argument(model, event, event->call->args, handle->arg, handle->kind);
+		if (life && life->state == LIFE_GONE && !life->inherited && !life->borrowed)
+			watcher_use(&model->watcher, event, event->call->verb, life,
+				    arg_path(handle->arg), 0);
+	}
+}
+
 static int call_begins(struct model *model, const struct trace_event *event)
 {
+	if (event->call->args)
+		report_dead(model, event);
 	if (event->call->verb == VERB_rdma_migrate_id && event->call->args)
 		begin_migration(model, event);
 	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)

@@ -53,6 +53,7 @@ struct model {
 	bool binds;            /* ibv_bind_mw() was called */
 	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
+	bool hidden_channels; /* an identifier has a channel of librdmacm itself */
 	struct queue *busy; /* queues with outstanding requests */
 	/* threads whose events describe objects that existed before the recording */
 	struct map older;

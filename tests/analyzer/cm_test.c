@@ -1,6 +1,7 @@
 /* The rules of analyzer/rules/cm.c over stored traces. */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
+#include <signal.h>
 
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
@@ -400,4 +401,58 @@ TEST(a_request_that_is_not_answered)
 	story_tells(&s, RULE_LIFE_004,
 		    "and with it 2 cm_ids. 1 connection request was neither accepted nor "
 		    "rejected: the other end got no answer.");
+}
+
+/* Begins the use of an identifier that was destroyed: the call never returns. */
+static void use_gone_id(struct story *s, enum verb verb)
+{
+	begin_story(s);
+	story_do(s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	story_call(s, 0, verb, 28, W(&an_id));
+	story_exit(s, STORY_PID, SIGSEGV);
+}
+
+TEST(an_identifier_is_used_after_its_destroy)
+{
+	struct story s;
+
+	use_gone_id(&s, VERB_rdma_disconnect);
+	story_tells(&s, RULE_LIFE_001, "rdma_disconnect() used it again; the call never returned.");
+}
+
+TEST(an_identifier_is_destroyed_twice)
+{
+	struct story s;
+
+	use_gone_id(&s, VERB_rdma_destroy_id);
+	story_tells(&s, RULE_LIFE_002, "and again");
+}
+
+TEST(a_refused_request_is_destroyed_before_its_event_is_acknowledged)
+{
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, RDMA_CM_EVENT_CONNECT_REQUEST);
+	story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&new_id));
+	ack_event(&s);
+	end_story(&s);
+	story_finds_nothing(&s);
+}
+
+/* rdma_create_id() without a channel makes one, which may be where the last one was. */
+TEST(a_channel_of_librdmacm_is_at_the_address_of_a_destroyed_one)
+{
+	struct rdma_cm_id *id = &an_id;
+	struct story s;
+
+	story_begin(&s);
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_do(&s, 0, VERB_rdma_create_id, 21, 0, W(0), W(&id), W(0), W(RDMA_PS_TCP));
+	get_event(&s, RDMA_CM_EVENT_ADDR_RESOLVED);
+	ack_event(&s);
+	story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	story_exit(&s, STORY_PID, 0);
+	story_finds_nothing(&s);
 }
