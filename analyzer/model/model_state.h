@@ -54,7 +54,7 @@ struct model {
 	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
 	bool hidden_channels; /* an identifier has a channel of librdmacm itself */
-	struct queue *busy; /* queues with outstanding requests */
+	struct queue *busy;   /* queues with outstanding requests */
 	/* threads whose events describe objects that existed before the recording */
 	struct map older;
 	struct map by_id; /* QPs by the trace's number, to struct life; without inherited ones */

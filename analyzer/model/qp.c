@@ -209,7 +209,7 @@ static void read_attr(struct qp *qp, const struct json_node *n)
  * The opcodes that ibv_post_send(3) lists for the type. Those of newer headers are allowed on
  * reliable transports.
  */
-static uint32_t opcodes_of(int type)
+uint32_t qp_type_opcodes(int type)
 {
 	const uint32_t sends = 1u << ABI_WR_SEND | 1u << ABI_WR_SEND_WITH_IMM;
 	const uint32_t writes = sends | 1u << ABI_WR_RDMA_WRITE | 1u << ABI_WR_RDMA_WRITE_WITH_IMM |
@@ -310,7 +310,7 @@ int qp_note_created(struct life *life, enum verb verb, const struct args *args,
 	qp->shared = verb == VERB_open_qp;
 	if (qp->shared)
 		qp->state = QP_UNKNOWN;
-	qp->opcodes = opcodes_of(qp->type);
+	qp->opcodes = qp_type_opcodes(qp->type);
 	return 0;
 }
 

@@ -111,6 +111,9 @@ const char *qp_state_name(int state);
 /* "RC", "UD"...; "?" if invalid. */
 const char *qp_type_name(int type);
 
+/* Bit N: queue pairs of @type allow opcode N; ~0: not known. */
+uint32_t qp_type_opcodes(int type);
+
 /* A queue has been created by a call with these arguments. Returns 0 or -ENOMEM. */
 int qp_note_created(struct life *life, enum verb verb, const struct args *args,
 		    const struct args *out);

@@ -17,6 +17,7 @@
 #include "analyzer/model/refused_call.h"
 #include "analyzer/model/refused_make.h"
 #include "analyzer/model/refused_mask.h"
+#include "analyzer/model/refused_missing.h"
 #include "analyzer/model/refused_qp.h"
 #include "analyzer/model/overflow.h"
 #include "analyzer/model/words.h"
@@ -232,6 +233,12 @@ static const struct reason_row {
 } rows[] = {
 	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
 	{ VERB_COUNT, EFFECT_CREATE, 0, refused_explain_mask },
+	{ VERB_open_device, -1, 0, refused_nothing },
+	{ VERB_alloc_parent_domain, -1, EINVAL, refused_parent },
+	{ VERB_qp_to_qp_ex, -1, 0, refused_builders },
+	{ VERB_get_cq_event, -1, EBADF, refused_descriptor },
+	{ VERB_get_async_event, -1, EBADF, refused_descriptor },
+	{ VERB_rdma_get_cm_event, -1, EBADF, refused_descriptor },
 	{ VERB_COUNT, -1, ENOMEM, refused_explain_list },
 	{ VERB_COUNT, -1, ENOMEM, is_queue_full },
 	{ VERB_reg_mr, -1, ENOMEM, refused_explain_memlock },
@@ -246,7 +253,9 @@ static const struct reason_row {
 	{ VERB_modify_qp, -1, ENODATA, refused_explain_path },
 	{ VERB_modify_qp, -1, ETIMEDOUT, refused_explain_resolution },
 	{ VERB_create_ah, -1, EINVAL, refused_explain_path },
+	{ VERB_create_ah, -1, EINVAL, refused_destination },
 	{ VERB_create_ah, -1, ENODATA, refused_explain_path },
+	{ VERB_create_ah_from_wc, -1, EINVAL, refused_explain_query },
 	{ VERB_create_ah, -1, ETIMEDOUT, refused_explain_resolution },
 	{ VERB_post_send, -1, 0, refused_explain_post },
 	{ VERB_post_recv, -1, 0, refused_explain_post },
@@ -290,13 +299,18 @@ static const struct reason_row {
 	{ VERB_resize_cq, -1, EINVAL, refused_explain_cq },
 	{ VERB_query_port, -1, EINVAL, refused_explain_query },
 	{ VERB_query_gid, -1, EINVAL, refused_explain_query },
+	{ VERB_query_pkey, -1, EINVAL, refused_explain_query },
 	{ VERB_attach_mcast, -1, EINVAL, refused_explain_group },
 	{ VERB_modify_srq, -1, EINVAL, refused_explain_limit },
+	{ VERB_modify_srq, -1, EINVAL, refused_capacity },
+	{ VERB_bind_mw, -1, EINVAL, refused_bind },
 	{ VERB_alloc_mw, -1, EINVAL, refused_explain_window },
 	{ VERB_rdma_create_id, -1, EINVAL, refused_explain_port_space },
 	{ VERB_rdma_create_qp, -1, EINVAL, refused_explain_role },
 	{ VERB_rdma_create_qp, -1, EINVAL, refused_explain_type },
+	{ VERB_rdma_create_qp, -1, EINVAL, refused_contexts },
 	{ VERB_rdma_reject, -1, EINVAL, refused_explain_role },
+	{ VERB_rdma_reject, -1, EINVAL, refused_rejection },
 	{ VERB_rdma_disconnect, -1, EINVAL, refused_explain_role },
 	{ VERB_rdma_bind_addr, -1, EADDRNOTAVAIL, refused_explain_address },
 	{ VERB_rdma_resolve_addr, -1, EADDRNOTAVAIL, refused_explain_address },

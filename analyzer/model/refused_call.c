@@ -16,6 +16,7 @@
 enum {
 	MULTICAST = 0xff, /* first byte of a GID */
 	CM_PRIVATE = 56,  /* most bytes of private data of an RDMA_PS_TCP request */
+	CM_REJECT = 148,  /* and of a rejection */
 	CM_ACCEPT = 196,  /* most bytes of private data of the reply */
 	CM_MOST = 255,    /* the limit that devices have */
 };
@@ -37,8 +38,10 @@ static const struct device *device_of(const struct refused *r, const struct life
 bool refused_explain_query(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r, r->object);
+	const bool keys = r->event->call->verb == VERB_query_pkey;
 	const struct device_port *port;
 	int64_t number, index;
+	uint32_t length;
 
 	if (!device || !get_number(r, ARG(port_num), &number))
 		return false;
@@ -48,11 +51,13 @@ bool refused_explain_query(const struct refused *r, char *text, size_t size)
 		return true;
 	}
 	port = device_find_port(device, (uint32_t)number);
-	if (!get_number(r, ARG(index), &index) || !port || !port->gid_tbl_len ||
-	    (index >= 0 && index < (int64_t)port->gid_tbl_len))
+	if (!get_number(r, ARG(index), &index) || !port)
 		return false;
-	snprintf(text, size, "index is %" PRId64 ", and gid_tbl_len of port %" PRId64 " is %u",
-		 index, number, port->gid_tbl_len);
+	length = keys ? port->pkey_tbl_len : port->gid_tbl_len;
+	if (!length || (index >= 0 && index < (int64_t)length))
+		return false;
+	snprintf(text, size, "index is %" PRId64 ", and %s_tbl_len of port %" PRId64 " is %u",
+		 index, keys ? "pkey" : "gid", number, length);
 	return true;
 }
 
@@ -87,6 +92,20 @@ bool refused_explain_limit(const struct refused *r, char *text, size_t size)
 		return false;
 	snprintf(text, size, "srq_limit is %" PRId64 ", and max_wr of %s is %u", limit,
 		 r->object->name, queue->limits.given);
+	return true;
+}
+
+/* ibv_modify_srq(): the new capacity. */
+bool refused_capacity(const struct refused *r, char *text, size_t size)
+{
+	const struct device *device = device_of(r, r->object);
+	int64_t mask, most;
+
+	if (!device || !get_number(r, ARG(srq_attr_mask), &mask) || !(mask & ABI_SRQ_MAX_WR) ||
+	    !get_number(r, ARG(srq_attr.max_wr), &most) || most <= device->max_srq_wr)
+		return false;
+	snprintf(text, size, "max_wr is %" PRId64 ", the device's max_srq_wr is %" PRId64, most,
+		 device->max_srq_wr);
 	return true;
 }
 
@@ -304,6 +323,17 @@ bool refused_explain_parameters(const struct refused *r, char *text, size_t size
 		return false;
 	snprintf(text, size, "private_data_len is %" PRId64 ", and %s has room for %" PRId64, bytes,
 		 accepts ? "the reply" : "a request by RDMA_PS_TCP", most);
+	return true;
+}
+
+bool refused_rejection(const struct refused *r, char *text, size_t size)
+{
+	int64_t bytes;
+
+	if (!get_number(r, ARG(private_data_len), &bytes) || bytes <= CM_REJECT)
+		return false;
+	snprintf(text, size, "private_data_len is %" PRId64 ", and a rejection has room for %d",
+		 bytes, CM_REJECT);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/refused_missing.h"
 #include "analyzer/model/words.h"
 
 enum { SMALLEST_PAGE = 4096, DM_WORD = 4 };
@@ -62,6 +63,18 @@ static bool lacks_cq(const struct refused *r, bool ex, char *text, size_t size)
 	return true;
 }
 
+static bool is_no_type(const struct refused *r, bool ex, char *text, size_t size)
+{
+	int64_t type;
+
+	if (!args_get(r->event->call->args, ARG_EX(ex, qp_init_attr, qp_type), &type) ||
+	    enum_name(enum_find("ibv_qp_type"), (int)type))
+		return false;
+	snprintf(text, size, "qp_type is %" PRId64 ", which is not a value of enum ibv_qp_type",
+		 type);
+	return true;
+}
+
 bool refused_explain_qp(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_qp;
@@ -69,6 +82,8 @@ bool refused_explain_qp(const struct refused *r, char *text, size_t size)
 	bool srq = is_handle_set(r, ARG_EX(ex, qp_init_attr, srq));
 	int64_t bytes;
 
+	if (is_no_type(r, ex, text, size) || (ex && refused_extension(r, text, size)))
+		return true;
 	if (!is_handle_set(r, ARG_EX(ex, qp_init_attr, send_cq)) &&
 	    !is_handle_set(r, ARG_EX(ex, qp_init_attr, recv_cq))) {
 		snprintf(text, size, "no CQ");
@@ -115,6 +130,15 @@ static bool vector_exceeds(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+/* The other reason for EINVAL of ibv_resize_cq(), if the number is within the device's limit. */
+static bool is_too_full(const struct refused *r, int64_t cqe, char *text, size_t size)
+{
+	if (r->event->call->verb != VERB_resize_cq)
+		return false;
+	snprintf(text, size, "cqe is %" PRId64 ", and more completions were in the queue", cqe);
+	return true;
+}
+
 bool refused_explain_cq(const struct refused *r, char *text, size_t size)
 {
 	enum arg arg = r->event->call->verb == VERB_create_cq_ex ? ARG(init_attr.cqe) : ARG(cqe);
@@ -127,7 +151,8 @@ bool refused_explain_cq(const struct refused *r, char *text, size_t size)
 	}
 	if (vector_exceeds(r, text, size))
 		return true;
-	return device && value_exceeds(r, arg, device->max_cqe, "max_cqe", text, size);
+	return device && (value_exceeds(r, arg, device->max_cqe, "max_cqe", text, size) ||
+			  is_too_full(r, cqe, text, size));
 }
 
 static bool count_exceeds(const struct refused *r, enum arg arg, char *text, size_t size)
@@ -179,7 +204,13 @@ bool refused_explain_srq(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_srq;
 	const struct device *device = device_of(r);
+	int64_t receives;
 
+	if (args_get(r->event->call->args, ARG_EX(ex, srq_init_attr, attr.max_wr), &receives) &&
+	    !receives && r->event->call->error == EINVAL) {
+		snprintf(text, size, "max_wr is 0");
+		return true;
+	}
 	return device && (value_exceeds(r, ARG_EX(ex, srq_init_attr, attr.max_wr),
 					device->max_srq_wr, "max_srq_wr", text, size) ||
 			  value_exceeds(r, ARG_EX(ex, srq_init_attr, attr.max_sge),

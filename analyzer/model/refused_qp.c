@@ -12,6 +12,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/transition.h"
+#include "analyzer/model/words.h"
 
 static const struct device *device_of(const struct refused *r)
 {
@@ -194,6 +195,33 @@ bool refused_explain_resolution(const struct refused *r, char *text, size_t size
 	return true;
 }
 
+bool refused_bind(const struct refused *r, char *text, size_t size)
+{
+	const struct args *args = r->event->call->args;
+	char relation[WORDS_RELATION], name[64];
+	const struct key *key;
+	uint64_t addr, length;
+	int state;
+
+	if (!r->object || !r->object->qp)
+		return false;
+	state = qp_state(r->object);
+	if (state != QP_UNKNOWN && state != ABI_QPS_RTS) {
+		snprintf(text, size, "%s was in %s", r->object->name, qp_state_name(state));
+		return true;
+	}
+	key = keys_find_object(&r->model->keys, r->event->process, OBJECT_mr,
+			       args_number(args, ARG(mw_bind.bind_info.mr)));
+	addr = args_number(args, ARG(mw_bind.bind_info.addr));
+	length = args_number(args, ARG(mw_bind.bind_info.length));
+	if (!key || key->any || key->state == KEY_DEAD || key_holds(key, addr, length))
+		return false;
+	words_describe_key(r->model->trace, key, name, sizeof(name));
+	snprintf(text, size, "the range leaves %s: %s", name,
+		 words_describe_relation(key, addr, length, relation));
+	return true;
+}
+
 /* Posts */
 
 /* The request that was refused: *bad_wr, or the first. */
@@ -290,6 +318,19 @@ static bool batch_fails(const struct life *qp, const struct post *post, char *te
 	return true;
 }
 
+static bool lacks_destination(const struct life *qp, const struct post *post, char *text,
+			      size_t size)
+{
+	const struct wr *wr;
+	uint32_t index;
+
+	wr = find_refused_wr(post, &index);
+	if (!wr || qp->qp->type != ABI_QPT_UD || wr->ah || post->verb != VERB_post_send)
+		return false;
+	snprintf(text, size, "wr[%u].wr.ud.ah is NULL", index);
+	return true;
+}
+
 bool refused_explain_post(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->post;
@@ -301,6 +342,7 @@ bool refused_explain_post(const struct refused *r, char *text, size_t size)
 	if (post->ret != EINVAL)
 		return false;
 	return (post_is_send(post) &&
-		(opcode_fails(r->object, post, text, size) || inline_fails(post, text, size))) ||
+		(opcode_fails(r->object, post, text, size) || inline_fails(post, text, size) ||
+		 lacks_destination(r->object, post, text, size))) ||
 	       refused_explain_elements(r, text, size) || batch_fails(r->object, post, text, size);
 }

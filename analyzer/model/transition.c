@@ -128,7 +128,7 @@ static uint32_t ignored_of_type(uint32_t type)
 
 bool transition_check(int type, int from, int to, uint32_t mask, struct transition_fault *ret_fault)
 {
-	struct transition_fault fault = { .none = true };
+	struct transition_fault fault = { .none = true }, unused;
 	uint32_t bit = bit_of_type(type), allows = A(STATE);
 
 	if (!bit || from < 0 || from > ABI_QPS_ERR || to < 0 || to > ABI_QPS_ERR)
@@ -146,6 +146,8 @@ bool transition_check(int type, int from, int to, uint32_t mask, struct transiti
 	}
 	if (!fault.none)
 		fault.bars = mask & ~allows & ~ignored_of_type(bit);
+	fault.stays = fault.bars && !(mask & A(STATE)) && from < ABI_QPS_RTS &&
+		      transition_check(type, from, from + 1, mask | A(STATE), &unused);
 	*ret_fault = fault;
 	return !fault.none && !fault.lacks && !fault.bars;
 }
@@ -182,7 +184,7 @@ const char *transition_explain(int from, int to, const struct transition_fault *
 	else if (fault->lacks)
 		snprintf(text, size, "lacks %s", lacks);
 	else
-		snprintf(text, size, "%s not allowed %s -> %s", bars, qp_state_name(from),
-			 qp_state_name(to));
+		snprintf(text, size, "%s not allowed %s -> %s%s", bars, qp_state_name(from),
+			 qp_state_name(to), fault->stays ? ": attr_mask lacks IBV_QP_STATE" : "");
 	return text;
 }

@@ -12,6 +12,7 @@ struct transition_fault {
 	bool none;      /* the transition does not exist */
 	uint32_t lacks; /* missing attributes: enum ibv_qp_attr_mask */
 	uint32_t bars;  /* the attributes that are not allowed */
+	bool stays;     /* only IBV_QP_STATE is missing, to go to the next state */
 };
 
 /*

@@ -1,5 +1,6 @@
 /* Why a call was refused: analyzer/model/reason.c and refused_*.c over stored traces. */
 #include <errno.h>
+#include <rdma/rdma_cma.h>
 
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
@@ -88,6 +89,12 @@ static const struct of_modify {
 	  TO_INIT | IBV_QP_AV,
 	  EINVAL,
 	  "IBV_QP_AV not allowed RESET -> INIT" },
+	{ "stays",
+	  { .port_num = 1 },
+	  TO_INIT & ~IBV_QP_STATE,
+	  EINVAL,
+	  "IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX, IBV_QP_PORT not allowed RESET -> RESET: "
+	  "attr_mask lacks IBV_QP_STATE" },
 	{ "none",
 	  { .qp_state = IBV_QPS_RTR },
 	  TO_RTR,
@@ -576,4 +583,84 @@ TEST(an_address_handle_is_not_resolved)
 	begin_story(&s);
 	refuse_call(&s, VERB_create_ah, ETIMEDOUT, W(&a_pd), W(&attr));
 	failed_because(&s, "fe80::1 did not respond from fe80::1, RoCE v1, sgid_index 0 of port 1");
+}
+
+TEST(a_key_beyond_the_table)
+{
+	struct story s;
+	__be16 key;
+
+	begin_story(&s);
+	refuse_int(&s, VERB_query_pkey, -1, W(&a_context), W(1), W(1), W(&key));
+	failed_because(&s, "index is 1, and pkey_tbl_len of port 1 is 1");
+}
+
+TEST(an_srq_without_room)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 0, .max_sge = 1 } };
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_srq, EINVAL, W(&a_pd), W(&attr));
+	failed_because(&s, "max_wr is 0");
+}
+
+TEST(an_srq_grows_beyond_the_device)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 16, .max_sge = 1 } };
+	struct ibv_srq srq = { .context = &a_context, .pd = &a_pd };
+	struct ibv_srq_attr change = { .max_wr = 51 };
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_srq, 6, W(&srq), W(&a_pd), W(&attr));
+	refuse_int(&s, VERB_modify_srq, EINVAL, W(&srq), W(&change), W(IBV_SRQ_MAX_WR));
+	failed_because(&s, "max_wr is 51, the device's max_srq_wr is 50");
+}
+
+TEST(a_datagram_without_a_destination)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_UD,
+					 .cap = { .max_send_wr = 4, .max_send_sge = 1 } };
+	struct story s;
+
+	begin_story(&s);
+	a_qp.state = IBV_QPS_RTS;
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	post_fails(&s, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL);
+	failed_because(&s, "wr[0].wr.ud.ah is NULL");
+}
+
+TEST(a_window_is_bound_too_early)
+{
+	struct ibv_mw mw = { .context = &a_context, .pd = &a_pd };
+	struct ibv_mw_bind bind = { 0 };
+	struct story s;
+
+	begin_story(&s);
+	create_qp(&s);
+	refuse_int(&s, VERB_bind_mw, EINVAL, W(&a_qp), W(&mw), W(&bind));
+	failed_because(&s, "qp1 was in RESET");
+}
+
+/* A queue pair whose PD and CQ belong to different devices. */
+TEST(contexts_do_not_mix)
+{
+	struct ibv_context another = { .num_comp_vectors = 1 };
+	struct ibv_pd pd = { .context = &another };
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .qp_type = IBV_QPT_RC };
+	struct rdma_event_channel channel = { .fd = 7 };
+	struct rdma_cm_id made = { .channel = &channel, .verbs = &a_context }, *id = &made;
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_open_device, 50, W(&another), W(0x8000));
+	story_do(&s, 0, VERB_alloc_pd, 51, W(&pd), W(&another));
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(&s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(&s, 0, VERB_rdma_bind_addr, 22, 0, W(id), W(0));
+	refuse_int(&s, VERB_rdma_create_qp, -1, W(id), W(&pd), W(&attr));
+	failed_because(&s, "pd2 is of another context than cq1");
 }
