@@ -87,8 +87,9 @@ struct cq_activity {
 	uint32_t thread;
 	struct sleep sleep;
 	struct polled_cq cq;
-	char name[LIFE_NAME]; /* of the CQ */
-	bool barren;          /* no outstanding request can complete on the CQ */
+	char name[LIFE_NAME];    /* of the CQ, or of the channel that no CQ or identifier uses */
+	enum object_kind unused; /* kind of that channel; 0: it is used, or not known */
+	bool barren;             /* no outstanding request can complete on the CQ */
 };
 
 struct activity *activity_new(struct trace *trace)
@@ -227,6 +228,33 @@ static bool is_barren(const struct model *model, uint32_t process, uint64_t hand
 	return barren;
 }
 
+static bool has_live_child(const struct life *life)
+{
+	const struct life_link *link = life->children;
+
+	while (link && link->child->state != LIFE_LIVE)
+		link = link->next_child;
+	return link;
+}
+
+/* Note the name of a channel that has no events, since no object sends them to it. */
+static void note_unused_channel(const struct model *model, uint32_t process,
+				struct cq_activity *then)
+{
+	static const enum object_kind kinds[] = { OBJECT_comp_channel, OBJECT_cm_channel };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const struct life *channel =
+			model_life(model, process, kinds[i], then->sleep.channel);
+
+		if (!channel || channel->state != LIFE_LIVE || channel->inherited ||
+		    channel->borrowed || has_live_child(channel))
+			continue;
+		then->unused = kinds[i];
+		snprintf(then->name, sizeof(then->name), "%s", channel->name);
+	}
+}
+
 /* A call whose return is not in the trace ends at the next verb at the latest. */
 static bool is_asleep(const struct model *model, uint32_t thread, const struct sleep *sleep)
 {
@@ -264,6 +292,7 @@ void activity_store_sleep(const struct activity *activity, const struct model *m
 		if (!asleep)
 			then->sleep.at.id.thread = 0;
 		then->barren = is_barren(model, process, acts->sleep.channel);
+		note_unused_channel(model, process, then);
 	}
 }
 
@@ -513,6 +542,10 @@ static void describe_sleeps(struct poll_report *telling)
 			  words_format_span(note->time - at->time, when));
 		if (note->all[i].barren)
 			text_addf(telling->t, BARREN);
+		if (note->all[i].unused)
+			text_addf(telling->t, ": no %s uses %s",
+				  note->all[i].unused == OBJECT_cm_channel ? "identifier" : "CQ",
+				  note->all[i].name);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "analyzer/facts/failed_verbs.h"
 #include "analyzer/model/crash.h"
 #include "analyzer/model/handles.h"
 #include "analyzer/model/last_verb.h"
@@ -196,6 +197,63 @@ char *crashed_describe_destroyed(const struct model *model, uint32_t process)
 		  "possibly the process used the %s that it had destroyed: such a post or poll "
 		  "crashes before the recorder sees the call; the software device records it",
 		  object_names[info->object]);
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}
+
+/* A result that is used is used soon: in so many events of the thread, two for each call. */
+enum { USED_SOON = 16 };
+
+char *crashed_describe_null(const struct model *model, uint32_t process,
+			    const struct null_result *null)
+{
+	const struct last_verb *last = last_verb_of_process(model, process);
+	struct text t = { 0 };
+	char at[32];
+
+	if (!last || !null->id.thread || crash_signal_of(model, process) != SIGSEGV ||
+	    last->at.id.thread != null->id.thread || last->at.id.n - null->id.n > USED_SOON)
+		return NULL;
+	text_addf(&t, "%s() had returned NULL at %s (%s): possibly the process used this result",
+		  verb_infos[null->verb].name, event_id_text(null->id, at),
+		  strerrorname_np(null->error) ?: "an error");
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}
+
+/* The newest connection of @process; NULL if it has a queue pair. */
+static const struct life *find_connection(const struct model *model, uint32_t process)
+{
+	const struct life *found = NULL, *life = NULL;
+
+	while ((life = model_next_life(model, process, life))) {
+		if (life->state != LIFE_LIVE || life->inherited)
+			continue;
+		if (life->kind == OBJECT_qp)
+			return NULL;
+		if (life->kind == OBJECT_cm_id && !life->borrowed && !life->listens &&
+		    (life->routed || life->asked) && (!found || life->number > found->number))
+			found = life;
+	}
+	return found;
+}
+
+char *crashed_describe_no_qp(const struct model *model, uint32_t process)
+{
+	const struct last_verb *last = last_verb_of_process(model, process);
+	const struct life *id = find_connection(model, process);
+	struct text t = { 0 };
+
+	if (!id || !last || verb_infos[last->verb].via != VIA_CM ||
+	    last->returned == last->at.time || crash_signal_of(model, process) != SIGSEGV)
+		return NULL;
+	text_addf(&t,
+		  "possibly it used the qp of %s, which is NULL: no rdma_create_qp() had made one",
+		  id->name);
 	if (!t.failed)
 		return t.at;
 	text_fini(&t);

@@ -7,6 +7,7 @@
 #include "analyzer/model/moment.h"
 
 struct model;
+struct null_result;
 
 /* The arguments of an unfinished call that may explain a crash. */
 struct crashed_call {
@@ -29,3 +30,10 @@ char *crashed_describe_cause(const struct model *model, uint32_t process,
  * found a completion of an extended CQ of which some fields cannot be read.
  */
 char *crashed_describe_destroyed(const struct model *model, uint32_t process);
+
+/* As crashed_describe_cause(), for a process that may have used the @null of a creation. */
+char *crashed_describe_null(const struct model *model, uint32_t process,
+			    const struct null_result *null);
+
+/* As crashed_describe_cause(), for an identifier of librdmacm without a queue pair. */
+char *crashed_describe_no_qp(const struct model *model, uint32_t process);

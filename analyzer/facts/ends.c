@@ -247,9 +247,11 @@ static bool is_end_reported(const struct ends *ends, uint32_t process)
  * Why @process crashed: in the only call that it had begun and that should have returned, or after
  * its last call; NULL: not known.
  */
-static char *find_crash(const struct ends *ends, const struct model *model, uint32_t process)
+static char *find_crash(const struct ends *ends, const struct model *model, uint32_t process,
+			const struct null_result *null)
 {
 	const struct call_in_progress *found = NULL;
+	char *crash = NULL;
 
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		const struct call_in_progress *call = &ends->calls[i];
@@ -261,8 +263,13 @@ static char *find_crash(const struct ends *ends, const struct model *model, uint
 		found = call;
 	}
 	if (found)
-		return crashed_describe_cause(model, process, &found->moment, &found->given);
-	return is_end_reported(ends, process) ? NULL : crashed_describe_destroyed(model, process);
+		crash = crashed_describe_cause(model, process, &found->moment, &found->given);
+	else if (!is_end_reported(ends, process))
+		crash = crashed_describe_destroyed(model, process);
+	if (crash || is_end_reported(ends, process))
+		return crash;
+	return crashed_describe_null(model, process, null)
+		       ?: crashed_describe_no_qp(model, process);
 }
 
 /* Takes @crash. */
@@ -299,11 +306,11 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 
 /* Add a fact for an end that is a failure or a crash, or that left objects behind. */
 static void note_end(struct ends *ends, struct model *model, const struct model_exit *end,
-		     bool failed, const char *expected)
+		     bool failed, const char *expected, const struct null_result *null)
 {
 	const struct process *process = trace_process(ends->trace, end->process);
 	int signal = find_signal(process), status = find_status(process);
-	char *crash = find_crash(ends, model, end->process);
+	char *crash = find_crash(ends, model, end->process, null);
 
 	if (signal < 0 && !status && !failed && has_ended(ends, end->process))
 		waits_note_success(ends->waits, model, end);
@@ -349,12 +356,12 @@ void ends_finish(struct ends *ends, const struct model *model)
 }
 
 void ends_note_exit(struct ends *ends, struct model *model, const struct model_exit *end,
-		    bool failed, const char *expected)
+		    bool failed, const char *expected, struct null_result null)
 {
 	bool whole = is_end_known(ends, end);
 
 	stalls_end_process(ends->stalls, model, end);
-	note_end(ends, model, end, failed, expected);
+	note_end(ends, model, end, failed, expected, &null);
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		struct call_in_progress *call = &ends->calls[i];
 

@@ -4,7 +4,7 @@
  *
  * Not thread-safe.
  */
-#include "analyzer/facts/fact.h"
+#include "analyzer/facts/failed_verbs.h"
 #include "analyzer/model/watcher.h"
 
 struct model;
@@ -37,9 +37,10 @@ void ends_note_fork(struct ends *ends, const struct trace_event *event);
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
  * in error explains it. @expected: the last failure that is not a fact (failed_verbs.h), or NULL.
+ * @null: a creation that returned NULL.
  */
 void ends_note_exit(struct ends *ends, struct model *model, const struct model_exit *end,
-		    bool failed, const char *expected);
+		    bool failed, const char *expected, struct null_result null);
 
 /* The last event has been seen: complete the sentences. */
 void ends_finish(struct ends *ends, const struct model *model);

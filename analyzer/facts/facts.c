@@ -191,7 +191,8 @@ void facts_note_exit(struct facts *facts, struct model *model, const struct mode
 	for (size_t i = 0; i < facts->errors.n && !failed; i++)
 		failed = facts->errors.all[i].process == end->process;
 	ends_note_exit(facts->work->ends, model, end, failed,
-		       failed_verbs_last_expected(facts->work->failed, end->process, last));
+		       failed_verbs_last_expected(facts->work->failed, end->process, last),
+		       failed_verbs_last_null(facts->work->failed, end->process));
 }
 
 int facts_finish(struct facts *facts, const struct model *model)

@@ -64,6 +64,8 @@ struct failed_verbs {
 		int error;
 	} * not_yet;
 	size_t nnot_yet;
+	struct null_result *nulls; /* by process */
+	size_t nnulls;
 	char text[LAST_TEXT]; /* of failed_verbs_last_expected() */
 	struct {
 		uint32_t stack;
@@ -91,6 +93,7 @@ void failed_verbs_free(struct failed_verbs *failed)
 		free(failed->expected[i]);
 	free(failed->expected);
 	free(failed->not_yet);
+	free(failed->nulls);
 	free(failed->searches);
 	free(failed);
 }
@@ -223,6 +226,28 @@ static void note_retry_error(struct failed_verbs *failed, const struct trace_eve
 	failed->not_yet[event->process] = (struct premature_call){ .id = event->id,
 								   .verb = event->call->verb,
 								   .error = error };
+}
+
+/* Remember a creation without a result, until another one of that kind of object has one. */
+static void note_result(struct failed_verbs *failed, const struct trace_event *event, int error)
+{
+	const struct verb_info *info = &verb_infos[event->call->verb];
+	struct null_result *last;
+
+	if (info->fail != FAIL_NULL || (!error && event->process >= failed->nnulls))
+		return;
+	last = vec_at(failed->nulls, failed->nnulls, event->process);
+	if (!last)
+		return;
+	if (error > 0)
+		*last = (struct null_result){ event->id, event->call->verb, error };
+	else if (last->id.thread && verb_infos[last->verb].object == info->object)
+		last->id.thread = 0;
+}
+
+struct null_result failed_verbs_last_null(const struct failed_verbs *failed, uint32_t process)
+{
+	return process < failed->nnulls ? failed->nulls[process] : (struct null_result){ 0 };
 }
 
 /* If the failed verb was the last verb of all, the program ended because of it. */
@@ -443,6 +468,7 @@ void failed_verbs_note_return(struct failed_verbs *failed, struct model *model,
 {
 	int error = reason_error(event);
 
+	note_result(failed, event, error);
 	if (failed->nsearches)
 		undo_refusal(failed, event);
 	if (event->call->verb == VERB_get_async_event && !error)

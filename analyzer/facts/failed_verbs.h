@@ -27,6 +27,15 @@ void failed_verbs_note_return(struct failed_verbs *failed, struct model *model,
 const char *failed_verbs_last_expected(struct failed_verbs *failed, uint32_t process,
 				       struct event_id last);
 
+/* The last creation of @process that returned NULL, unless a later one succeeded. */
+struct null_result {
+	struct event_id id; /* thread 0: none */
+	enum verb verb;
+	int error;
+};
+
+struct null_result failed_verbs_last_null(const struct failed_verbs *failed, uint32_t process);
+
 /* A post, poll or notification has failed. */
 void failed_verbs_note_data(struct failed_verbs *failed, struct model *model,
 			    const struct trace_event *event);

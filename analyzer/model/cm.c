@@ -231,8 +231,8 @@ static void begin_migration(struct model *model, const struct trace_event *event
 
 /*
  * Report the identifiers and channels among the arguments that were destroyed. Not those of an
- * event that is acknowledged: a server may first destroy the identifier of a request that it rejects. The
- * channels that librdmacm itself creates for identifiers are not in the trace.
+ * event that is acknowledged: a server may first destroy the identifier of a request that it
+ * rejects. The channels that librdmacm itself creates for identifiers are not in the trace.
  */
 static void report_dead(struct model *model, const struct trace_event *event)
 {

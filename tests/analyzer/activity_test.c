@@ -214,6 +214,22 @@ TEST(a_thread_that_waits_for_an_event_of_nothing)
 		 "request that completes in the CQ");
 }
 
+TEST(a_thread_that_waits_at_the_wrong_channel)
+{
+	struct ibv_comp_channel unused = { .context = &ends[1].context, .fd = 6 };
+	struct ibv_cq *got = &ends[1].cq;
+	struct story s;
+	void *context;
+
+	peer_channel = &channel;
+	begin_story(&s);
+	peer_channel = NULL;
+	story_do(&s, 1, VERB_create_comp_channel, 3, W(&unused), W(&ends[1].context));
+	story_call(&s, 1, VERB_get_cq_event, 12, W(&unused), W(&got), W(&context));
+	end_says(&s, PEER, 2,
+		 "thread 2 was in ibv_get_cq_event() since 2:24, 1.00 s: no CQ uses comp_channel2");
+}
+
 TEST(a_channel_that_never_has_an_event)
 {
 	struct ibv_cq *got = &ends[1].cq;
