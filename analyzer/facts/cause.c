@@ -267,7 +267,7 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 	if (!use.key && whole)
 		cause_set_text(text, "rkey 0x%x is not the key of a region of %s for %s%s",
 			       use.number, process_id_text(use.process, process), use.name,
-			       words_describe_renamed(causes->trace, model_keys(model), use.process,
+			       words_describe_renamed(causes->trace, model_keys(model), use.process, 'r',
 						      use.number, request->time, renamed));
 	else if (use.key && lacks)
 		cause_set_text(text, "qp_access_flags of %s of %s lack %s", use.name,

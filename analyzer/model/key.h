@@ -137,8 +137,9 @@ struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t c
 const struct key *keys_find_holder(const struct keys *keys, const struct key *key, uint64_t addr,
 				   uint64_t length);
 
-/* A region that had @rkey until its last ibv_rereg_mr(). */
-const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, uint32_t rkey);
+/* A region whose lkey (@letter 'l') or rkey was @number until its last ibv_rereg_mr(). */
+const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, char letter,
+				    uint32_t number);
 
 /* A window whose rkey differs from @rkey only in the low 8 bits, which change with each bind. */
 const struct key *keys_find_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);

@@ -23,19 +23,26 @@ const struct key *keys_find_holder(const struct keys *keys, const struct key *ke
 	return NULL;
 }
 
-static const struct key *find_renamed(const struct key_list *list, uint32_t process, uint32_t rkey)
+static const struct key *find_renamed(const struct key_list *list, uint32_t process, char letter,
+				      uint32_t number)
 {
 	int left = SEARCH_KEYS;
 
-	for (const struct key *k = list->newest; k && left; k = k->older, left--)
-		if (k->process == process && rkey && k->rkey_before == rkey && k->rkey != rkey)
+	for (const struct key *k = list->newest; k && left; k = k->older, left--) {
+		uint32_t before = letter == 'l' ? k->lkey_before : k->rkey_before;
+		uint32_t now = letter == 'l' ? k->lkey : k->rkey;
+
+		if (k->process == process && number && before == number && now != number)
 			return k;
+	}
 	return NULL;
 }
 
-const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, uint32_t rkey)
+const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, char letter,
+				    uint32_t number)
 {
-	return find_renamed(&keys->live, process, rkey) ?: find_renamed(&keys->dead, process, rkey);
+	return find_renamed(&keys->live, process, letter, number)
+		       ?: find_renamed(&keys->dead, process, letter, number);
 }
 
 static const struct key *find_sibling(const struct key_list *list, uint32_t process, uint32_t rkey)

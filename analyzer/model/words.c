@@ -134,15 +134,15 @@ const char *words_describe_holder(struct trace *trace, const struct keys *keys,
 }
 
 const char *words_describe_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
-				   uint32_t rkey, int64_t time, char text[WORDS_HOLDER])
+				   char letter, uint32_t number, int64_t time, char text[WORDS_HOLDER])
 {
-	const struct key *key = keys_find_renamed(keys, process, rkey);
+	const struct key *key = keys_find_renamed(keys, process, letter, number);
 	char name[WORDS_HOLDER / 3], id[32], when[32];
 
 	text[0] = '\0';
 	if (key && key->changed.time <= time)
 		snprintf(text, WORDS_HOLDER,
-			 ", but was the rkey of %s until ibv_rereg_mr() at %s, %s earlier",
+			 ", but was the %ckey of %s until ibv_rereg_mr() at %s, %s earlier", letter,
 			 words_describe_key(trace, key, name, sizeof(name)),
 			 event_id_text(key->changed.id, id),
 			 words_format_span(time - key->changed.time, when));

@@ -48,11 +48,11 @@ const char *words_describe_holder(struct trace *trace, const struct keys *keys,
 				  char letter, char text[WORDS_HOLDER]);
 
 /*
- * ", but was that of mr3 of pd1 until ibv_rereg_mr() at 2:5, 3.0 us earlier": a region of @process
- * that had the rkey before; "" if there is none.
+ * ", but was the rkey of mr3 of pd1 until ibv_rereg_mr() at 2:5, 3.0 us earlier": a region of
+ * @process whose lkey (@letter 'l') or rkey was @number; "" if there is none.
  */
 const char *words_describe_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
-				   uint32_t rkey, int64_t time, char text[WORDS_HOLDER]);
+				   char letter, uint32_t number, int64_t time, char text[WORDS_HOLDER]);
 
 /* "process 2 (server)" */
 const char *words_name_process(struct trace *trace, uint32_t process, char *text, size_t size);

@@ -65,7 +65,17 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	const struct keys *keys = model_keys(check->model);
 	const struct key *other = keys_find_lkey(keys, use->at.process, 0, use->number);
 	const char *as = " of another context";
-	char place[TEXT], name[TEXT] = "", outcome[TEXT];
+	char place[TEXT], name[TEXT] = "", outcome[TEXT], renamed[WORDS_HOLDER];
+
+	words_describe_renamed(check->trace, keys, use->at.process, 'l', use->number, use->at.time, renamed);
+	if (*renamed) {
+		finding_text(&finding->says,
+			     "%s of %s uses lkey 0x%x, which is not the key of a region of the "
+			     "process%s%s.",
+			     key_place(use, place), key_request(use->opcode), use->number, renamed,
+			     key_outcome(use, outcome));
+		return;
+	}
 
 	if (!other) {
 		other = keys_find_rkey(keys, use->at.process, use->queue->context, use->number);

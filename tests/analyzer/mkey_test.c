@@ -242,6 +242,23 @@ TEST(a_region_that_moved)
 	story_end(&s);
 }
 
+TEST(the_key_from_before_a_move)
+{
+	struct ibv_mr moved = region;
+	struct story s;
+
+	story_with_qp(&s);
+	register_as(&s, &moved, IBV_ACCESS_LOCAL_WRITE);
+	moved.lkey = 0x20;
+	story_do(&s, 0, VERB_rereg_mr, 6, 0, W(&moved), W(IBV_REREG_MR_CHANGE_TRANSLATION), W(0),
+		 W(0x9000), W(64), W(0));
+	send_from(&s, 0x9000, 64, region.lkey);
+	story_poll(&s, 0, &a_cq, 1, IBV_WC_LOC_PROT_ERR, 0x21);
+	story_tells(&s, RULE_MKEY_001,
+		    "which is not the key of a region of the process, but was the lkey of mr1 of "
+		    "pd1 until ibv_rereg_mr() at ");
+}
+
 TEST(an_unknown_key_that_worked_is_somebody_elses)
 {
 	struct story s;
