@@ -52,6 +52,16 @@ static bool is_peer_stale(struct model *model, const struct life *life)
 		(end->rq && end->rq->owner == end && has_polled_since(end->rq, other->since)));
 }
 
+/* Has that other end sent messages, although @life expects the PSN of its first? */
+static bool is_peer_ahead(struct model *model, const struct life *life)
+{
+	const struct peer *other = peer_other(&model->peers, life->peer);
+	const struct life *end = other->life;
+
+	return has_polled_since(end->sq, other->since) && life->qp->set & ABI_QP_RQ_PSN &&
+	       end->qp->set & ABI_QP_SQ_PSN && life->qp->rq_psn == end->qp->sq_psn;
+}
+
 static void modify_returns(struct model *model, const struct trace_event *event, struct life *life)
 {
 	struct qp_change change = qp_read_change(life, event->call->args);
@@ -72,8 +82,10 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 	qp_note_modified(life, event);
 	note_no_receives(model, event, life, change.to);
 	peer_connect(&model->peers, life);
-	if (life->peer && change.to == ABI_QPS_RTR && life->qp->type == ABI_QPT_RC)
+	if (life->peer && change.to == ABI_QPS_RTR && life->qp->type == ABI_QPT_RC) {
 		life->peer->alone = life->qp->reset && is_peer_stale(model, life);
+		life->peer->behind = life->peer->alone && is_peer_ahead(model, life);
+	}
 	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)
 		model->watcher.modify(model->watcher.arg, &modify);
 }

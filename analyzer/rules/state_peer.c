@@ -194,17 +194,30 @@ void state_005_self(struct check *check, const struct model_complete *complete)
 }
 
 /* @qp was reconnected, but its other end @other was not; @failed: so that a request failed. */
-static void report_reconnected(struct check *check, const struct life *qp, const struct life *other,
-			       bool failed)
+static struct finding *add_reconnected(struct check *check, const struct life *qp,
+				       const struct life *other, bool failed)
 {
-	char mine[MOST], theirs[MOST];
 	struct finding *finding;
 
 	qp->peer->alone = false;
 	if (other->peer->since > qp->peer->since || !qp->qp->rtr.id.thread)
-		return;
+		return NULL;
 	finding = (failed ? check_add_finding : check_add_hazard)(check, RULE_STATE_005,
 								  &qp->qp->rtr, qp, "attr");
+	if (!finding)
+		return NULL;
+	finding_step(finding, "connected again", &qp->qp->rtr);
+	finding_step(finding, "its peer, before", &other->qp->rtr);
+	return finding;
+}
+
+/* The queue pair that was reconnected sends. */
+static void report_reconnected(struct check *check, const struct life *qp, const struct life *other,
+			       bool failed)
+{
+	struct finding *finding = add_reconnected(check, qp, other, failed);
+	char mine[MOST], theirs[MOST];
+
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -215,13 +228,41 @@ static void report_reconnected(struct check *check, const struct life *qp, const
 		finding_text(&finding->breaks,
 			     "the device compares PSNs: it takes the messages for duplicates, "
 			     "which it acknowledges and drops, or refuses them");
-	finding_step(finding, "connected again", &qp->qp->rtr);
-	finding_step(finding, "its peer, before", &other->qp->rtr);
+}
+
+/* The other end sends. */
+static void report_behind(struct check *check, const struct life *qp, const struct life *other,
+			  bool failed)
+{
+	struct finding *finding = add_reconnected(check, qp, other, failed);
+	char mine[MOST], theirs[MOST];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was reset and connected again to %s, which is still in the previous "
+		     "connection: it had sent messages, so the next one has not the PSN 0x%x, "
+		     "which rq_psn says.",
+		     name_end(check, qp, mine), name_end(check, other, theirs), qp->qp->rq_psn);
+	if (!failed)
+		finding_text(&finding->breaks,
+			     "the device compares PSNs: it refuses the messages, and they end "
+			     "with IBV_WC_RETRY_EXC_ERR");
 }
 
 static bool is_only_reconnected(const struct life *qp, const struct life *other)
 {
 	return qp->peer && qp->peer->alone && qp->qp && other->peer && other->qp;
+}
+
+/* A send of @qp to @other has failed. */
+static void compare_connections(struct check *check, const struct life *qp,
+				const struct life *other)
+{
+	if (is_only_reconnected(qp, other))
+		report_reconnected(check, qp, other, true);
+	else if (is_only_reconnected(other, qp) && other->peer->behind)
+		report_behind(check, other, qp, true);
 }
 
 /* STATE-005 */
@@ -243,9 +284,8 @@ void state_005(struct check *check, const struct model_complete *complete)
 	if (!other->life || !other->life->qp)
 		return;
 	complete->qp->peer->compared = true;
-	if (complete->event->poll->wc[complete->index].status == ABI_WC_RETRY_EXC_ERR &&
-	    is_only_reconnected(complete->qp, other->life))
-		report_reconnected(check, complete->qp, other->life, true);
+	if (complete->event->poll->wc[complete->index].status == ABI_WC_RETRY_EXC_ERR)
+		compare_connections(check, complete->qp, other->life);
 	if (!queue->completed && compare_ends(complete->qp->qp, other->life->qp, what))
 		describe_mismatch(check, complete->qp, other->life, what);
 	else
@@ -257,9 +297,22 @@ static bool has_received(const struct life *qp)
 	return qp->rq && qp->rq->owner == qp && !qp->rq->doubt && qp->rq->completed;
 }
 
-static bool has_sent_since(const struct life *qp)
+static bool has_sent_since(const struct life *qp, int64_t time)
 {
-	return qp->sq && qp->sq->polled > qp->peer->since;
+	return qp->sq && qp->sq->polled > time;
+}
+
+/* @qp may have been connected again, and @other not: did messages follow? */
+static void judge_reconnection(struct check *check, const struct life *qp, const struct life *other)
+{
+	const int64_t since = qp->peer->since;
+
+	if (!is_only_reconnected(qp, other))
+		return;
+	if (has_sent_since(qp, since))
+		report_reconnected(check, qp, other, false);
+	else if (qp->peer->behind && has_sent_since(other, since))
+		report_behind(check, qp, other, false);
 }
 
 /* STATE-005: an end is destroyed, and messages have arrived, but no send completed at either. */
@@ -270,10 +323,9 @@ void state_005_end(struct check *check, const struct life *life)
 
 	if (!other || !other->life || !other->life->qp || !life->qp)
 		return;
-	if (is_only_reconnected(life, other->life) && has_sent_since(life))
-		report_reconnected(check, life, other->life, false);
-	else if (is_only_reconnected(other->life, life) && has_sent_since(other->life))
-		report_reconnected(check, other->life, life, false);
+	judge_reconnection(check, life, other->life);
+	if (other->life->peer)
+		judge_reconnection(check, other->life, life);
 	if (other->compared || life->peer->compared ||
 	    !(has_received(life) || has_received(other->life)))
 		return;

@@ -156,6 +156,8 @@ TEST(only_one_end_is_connected_again)
 	connected_again("", IBV_WC_SUCCESS, 0, 0);
 	connected_again("0", IBV_WC_SUCCESS, 0, 1);
 	connected_again("0", IBV_WC_RETRY_EXC_ERR, 1, 0);
+	connected_again("1", IBV_WC_SUCCESS, 0, 1);
+	connected_again("1", IBV_WC_RETRY_EXC_ERR, 1, 0);
 	connected_again("01", IBV_WC_SUCCESS, 0, 0);
 	connected_again("10", IBV_WC_SUCCESS, 0, 0);
 	first_destroyed = 1;
