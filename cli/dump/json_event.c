@@ -263,6 +263,8 @@ static void put_poll(const struct json_event *je, struct json_values *jv,
 	}
 	json_close(json, ']');
 	json_put_uint(json, "empty", poll->empty);
+	if (poll->filled)
+		json_put_bool(json, "filled", true);
 }
 
 static void put_notify(struct json_values *jv, const struct notify *notify)

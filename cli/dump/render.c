@@ -332,6 +332,8 @@ static void put_poll(const struct render *r, const struct values *v,
 	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
 	if (iterator && poll->ret < 0)
 		put_error(v->out, -poll->ret);
+	if (poll->filled && poll->ret > 1)
+		fprintf(v->out, " of %d", poll->ret);
 	if (poll->nwc)
 		fputs(r->full ? " [\n    " : " [", v->out);
 	for (uint32_t i = 0; i < poll->nwc; i++) {

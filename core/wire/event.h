@@ -48,6 +48,7 @@ enum event_flag {
 	EVENT_INNER = 1,  /* called by the library or a provider inside another verb */
 	EVENT_OURS = 2,   /* called by the recorder itself: a snapshot of the device */
 	EVENT_PART = 4,   /* EVENT_POST: the next event continues the same call */
+	EVENT_FILLED = 4, /* EVENT_POLL: the array of ibv_poll_cq had no room for more */
 	EVENT_CUT = 8,    /* the event was too long: the rest of the call is missing */
 	EVENT_START = 16, /* EVENT_POLL: by ibv_start_poll */
 	EVENT_NEXT = 32,  /* EVENT_POLL: by ibv_next_poll */

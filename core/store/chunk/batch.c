@@ -219,7 +219,7 @@ static uint32_t poll_kind(const struct event_poll *event)
 					     : KIND_POLL;
 
 	return kind | (flags & EVENT_INNER ? KIND_INNER : 0) |
-	       (flags & EVENT_EXTRA ? KIND_EXTRA : 0);
+	       (flags & EVENT_EXTRA ? KIND_EXTRA : 0) | (flags & EVENT_FILLED ? KIND_FILLED : 0);
 }
 
 int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,

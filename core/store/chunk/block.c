@@ -208,7 +208,8 @@ static int add_kind(struct kind_counts *kinds, uint32_t flagged, uint32_t events
 	uint32_t kind = flagged & KIND_MASK;
 	bool poll = kind_is_poll(kind), extra = flagged & KIND_EXTRA;
 
-	if ((!kind_is_post(kind) && !poll && kind != KIND_NOTIFY) || (extra && !poll))
+	if ((!kind_is_post(kind) && !poll && kind != KIND_NOTIFY) || (extra && !poll) ||
+	    (flagged & KIND_FILLED && kind != KIND_POLL))
 		return -EBADMSG;
 	if (poll)
 		kinds->polls += events;

@@ -50,7 +50,8 @@ enum event_kind {
 	KIND_MASK = 31 & ~KIND_INNER,
 	/* a poll with rows of family EXTRA: fields that struct ibv_wc does not have */
 	KIND_EXTRA = 32,
-	KIND_FLAGS = KIND_INNER | KIND_EXTRA,
+	KIND_FILLED = 64, /* a poll that returned as many completions as its array holds */
+	KIND_FLAGS = KIND_INNER | KIND_EXTRA | KIND_FILLED,
 };
 
 #define KINDS_OF_POSTS                                                            \

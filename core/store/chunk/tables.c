@@ -44,6 +44,7 @@ const struct data_table tables[TABLES] = {
 	[TABLE_poll] = { "poll", "thread, n", FAMILY_BIT(POLL), {
 		EVENT_COLUMNS, V(CQ, "cq"), C_AS(poll_handle, "handle"), V(VERB, "verb"),
 		C_AS(poll_ret, "ret"), C(empty), C(nwc), V(INNER, "inner"), V(STACK, "stack"),
+		V(FILLED, "filled"),
 	} },
 	[TABLE_wc] = { "wc", "thread, n, i", FAMILY_BIT(POLL) | FAMILY_BIT(WC), {
 		PART_COLUMNS, V(CQ, "cq"), V(WC_QP, "qp"), SQL_WC(C_AS, NAME) SQL_EXTRA(X, NAME)

@@ -15,6 +15,7 @@ enum value {
 	VALUE_TIME,
 	VALUE_PROCESS,
 	VALUE_INNER,
+	VALUE_FILLED,
 	VALUE_COLUMN, /* a column of the chunk, unchanged */
 	VALUE_PART,   /* the same; NULL if the request lacks the part */
 	VALUE_EXTRA,  /* the same; NULL if the completion lacks the field */

@@ -6,7 +6,7 @@
 
 enum {
 	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
-	SCHEMA_VERSION = 14,             /* at byte 60 */
+	SCHEMA_VERSION = 15,             /* at byte 60 */
 	/* oldest readable format: newer_tables[] lists later tables */
 	SCHEMA_OLDEST = 6,
 };

@@ -17,6 +17,7 @@
 
 #include "core/store/chunk/batch.h"
 #include "core/store/chunk/tables.h"
+#include "core/store/db/schema.h"
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
@@ -39,7 +40,7 @@ static const char *const queries[TABLES_OF_EVENTS] = {
 		     " FROM wr WHERE thread = ? ORDER BY n, i",
 	[TABLE_sge] = "SELECT n, i, j" SHOWN_SGE(FIELD) " FROM sge WHERE thread = ?"
 		      " ORDER BY n, i, j",
-	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty, stack FROM poll"
+	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty, stack, filled FROM poll"
 		       " WHERE thread = ? ORDER BY n",
 	[TABLE_wc] = "SELECT n, i" SHOWN_WC(FIELD) SHOWN_EXTRA(FIELD)
 		     " FROM wc WHERE thread = ? ORDER BY n, i",
@@ -50,7 +51,12 @@ static const char *const queries[TABLES_OF_EVENTS] = {
 #undef FIELD
 #undef PART
 
-enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7 };
+/* Of a file older than version 15. */
+static const char *const unfilled_polls =
+	"SELECT n, time, inner, verb, handle, ret, empty, stack, 0 FROM poll"
+	" WHERE thread = ? ORDER BY n";
+
+enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7, POLL_FILLED = 8 };
 
 /* The columns of `wr` from index WR_PARTS on, and the part that each belongs to. */
 static const struct {
@@ -88,13 +94,20 @@ static int step_table(struct plain_tables *plain, enum table_id table)
 	return more < 0 ? more : 0;
 }
 
+static const char *choose_query(sqlite3 *db, int table)
+{
+	bool older = sql_int(db, "PRAGMA user_version", SCHEMA_VERSION) < 15;
+
+	return table == TABLE_poll && older ? unfilled_polls : queries[table];
+}
+
 int plain_open(sqlite3 *db, uint32_t thread, struct plain_tables **ret_plain)
 {
 	struct plain_tables *plain = calloc(1, sizeof(*plain));
 	int err = plain ? 0 : log_err(-ENOMEM, "read thread %u", thread);
 
 	for (int t = 0; t < TABLES_OF_EVENTS && !err; t++) {
-		err = sql_prepare(db, queries[t], &plain->rows[t]);
+		err = sql_prepare(db, choose_query(db, t), &plain->rows[t]);
 		if (err)
 			break;
 		sql_bind(plain->rows[t], "u", thread);
@@ -303,8 +316,11 @@ static int add_poll(struct plain_tables *plain, struct block *block)
 	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret, COLUMN_empty,
 						  COLUMN_poll_stack };
 	uint32_t kind = kind_at(plain, TABLE_poll, VERB_poll_cq), nwc;
-	bool extra = kind != KIND_POLL;
-	int err = kind ? add_event(plain, block, TABLE_poll, extra ? kind | KIND_EXTRA : kind)
+	bool extra = kind != KIND_POLL, filled = read_number(plain, TABLE_poll, POLL_FILLED);
+	int err = kind ? add_event(plain, block, TABLE_poll,
+				   kind | (extra    ? KIND_EXTRA
+					   : filled ? KIND_FILLED
+						    : 0))
 		       : -EINVAL;
 
 	if (!err)

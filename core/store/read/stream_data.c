@@ -288,6 +288,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 	if (!poll || (nwc && !wcs))
 		return log_err(-ENOMEM, "read an event");
 	poll->verb = kind_verb(kind & KIND_MASK);
+	poll->filled = kind & KIND_FILLED;
 	poll->wc = wcs;
 	for (uint32_t i = 0; i < nwc; i++) {
 		fill_wc(s, &wcs[i]);

@@ -131,6 +131,7 @@ struct poll {
 	int ret;
 	uint64_t empty; /* empty polls of this CQ by this thread since its last recorded poll */
 	uint32_t nwc;
+	bool filled; /* the array of ibv_poll_cq had no room for more; false in older traces */
 	/* id in table `stack`, for a failure or an error that is not a flush; else 0 */
 	uint32_t stack;
 	const struct wc *wc;

@@ -285,6 +285,9 @@ void scan_value(void *rows, int index, sqlite3_context *context)
 	case VALUE_INNER:
 		sqlite3_result_int(context, !!(get_column(scan, COLUMN_kind) & KIND_INNER));
 		break;
+	case VALUE_FILLED:
+		sqlite3_result_int(context, !!(get_column(scan, COLUMN_kind) & KIND_FILLED));
+		break;
 	case VALUE_PART:
 		if (!has_part(scan, column->column))
 			break;

@@ -49,7 +49,7 @@ static void *originals[OPS][SLOTS];
 		if (__builtin_expect(payload_on, 0))                           \
 			pollers_note(cq);                                      \
 		ret = ORIGINAL(poll_cq, i)(cq, n, wc);                         \
-		return poll_record(cq, ret, wc);                               \
+		return poll_record(cq, n, ret, wc);                            \
 	}                                                                      \
 	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)    \
 	{                                                                      \

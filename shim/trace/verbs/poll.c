@@ -128,7 +128,7 @@ static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq
 
 /* Write a poll. Returns the number of the event; 0: it is lost. */
 static inline __attribute__((always_inline)) uint32_t
-write_fixed_wcs(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+write_fixed_wcs(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc, uint32_t nwc)
 {
 	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
 	unsigned int statuses = 0;
@@ -138,22 +138,23 @@ write_fixed_wcs(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint3
 		return 0;
 	seq = next_seq();
 	fill_poll(event, cq, ret, nwc);
+	event->head.flags |= flags;
 	for (uint32_t i = 0; i < nwc; i++) {
 		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
 		statuses |= (unsigned int)wc[i].status;
 	}
 	if (__builtin_expect(statuses != IBV_WC_SUCCESS, 0) && has_error(wc, nwc)) {
 		record_set_writing(NULL); /* give up the reservation */
-		return put_with_stack(cq, 0, ret, wc, nwc);
+		return put_with_stack(cq, flags, ret, wc, nwc);
 	}
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
 	return seq;
 }
 
-static void write_completions(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc,
+static void write_completions(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 			      uint32_t nwc)
 {
-	uint32_t seq = write_fixed_wcs(cq, ret, wc, nwc);
+	uint32_t seq = write_fixed_wcs(cq, flags, (int)nwc, wc, nwc);
 
 	if (payload_on)
 		payload_capture_completions(cq, wc, nwc, seq);
@@ -171,19 +172,19 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 			kept[n++] = wc[i];
 		} else if (payload_on) { /* payload must be in the order of completions */
 			if (n)
-				write_completions(cq, (int)n, kept, n);
+				write_completions(cq, 0, kept, n);
 			n = 0;
 			payload_capture_completions(cq, wc + i, 1, 0);
 		}
 		if (n && (n == FILTERED_WCS || i == ret - 1)) {
-			write_completions(cq, (int)n, kept, n);
+			write_completions(cq, 0, kept, n);
 			n = 0;
 		}
 	}
 }
 
 /* Completions that do not fit into one event are written as several polls. */
-static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int ret,
+static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, uint8_t flags, int ret,
 						    const struct ibv_wc *wc)
 {
 	if (recorder.filter && ret > 0) {
@@ -195,12 +196,14 @@ static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int
 	for (int at = 0; at < ret; at += EVENT_WCS) {
 		int n = ret - at < EVENT_WCS ? ret - at : EVENT_WCS;
 
-		write_completions(cq, n, wc + at, (uint32_t)n);
+		write_completions(cq, at + n == ret ? flags : 0, wc + at, (uint32_t)n);
 	}
 }
 
-int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+int poll_record_rest(const struct ibv_cq *cq, int room, int ret, const struct ibv_wc *wc)
 {
+	uint8_t flags = ret == room ? EVENT_FILLED : 0;
+
 	if (!record_ready())
 		return ret;
 	if (ret > 0)
@@ -208,9 +211,9 @@ int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 	if (!ret)
 		poll_count(cq);
 	else if (__builtin_expect(ret < 0 || ret > EVENT_WCS || recorder.special, 0))
-		write_special(cq, ret, wc);
+		write_special(cq, flags, ret, wc);
 	else
-		write_fixed_wcs(cq, ret, wc, (uint32_t)ret);
+		write_fixed_wcs(cq, flags, ret, wc, (uint32_t)ret);
 	return ret;
 }
 

@@ -47,10 +47,13 @@ static inline void poll_count(const void *cq)
 }
 
 /* The slow path of poll_record(). Returns @ret. */
-int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc);
+int poll_record_rest(const struct ibv_cq *cq, int room, int ret, const struct ibv_wc *wc);
 
-/* Record the result of a poll, and return it. An empty poll is only counted. */
-static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
+/*
+ * Record the result of a poll into an array of @room completions, and return it. An empty poll is
+ * only counted.
+ */
+static inline int poll_record(const struct ibv_cq *cq, int room, int ret, const struct ibv_wc *wc)
 {
 	uint32_t now = recording_generation();
 
@@ -58,7 +61,7 @@ static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv
 		poll_count(cq);
 		return 0;
 	}
-	return now == RECORDING_OFF ? ret : poll_record_rest(cq, ret, wc);
+	return now == RECORDING_OFF ? ret : poll_record_rest(cq, room, ret, wc);
 }
 
 /* Record ibv_req_notify_cq(). @ticks: time before the verb was called. */

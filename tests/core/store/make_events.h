@@ -284,6 +284,9 @@ static inline struct event_wc make_wc(uint64_t wr_id, int status, int opcode, ui
 				  .byte_len = 64 };
 }
 
+/* Do the next polls of ibv_poll_cq() return as many completions as they asked for? */
+static bool make_filled;
+
 /* @extras: the same number, or NULL. */
 static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void *cq, uint64_t empty,
 				    const struct event_wc *wcs, uint32_t nwc,
@@ -295,7 +298,8 @@ static inline uint32_t make_poll_by(struct maker *m, enum verb verb, const void 
 
 	e->head.flags =
 		(uint8_t)((verb == VERB_start_poll ? EVENT_START : 0) |
-			  (verb == VERB_next_poll ? EVENT_NEXT : 0) | (extras ? EVENT_EXTRA : 0));
+			  (verb == VERB_next_poll ? EVENT_NEXT : 0) | (extras ? EVENT_EXTRA : 0) |
+			  (verb == VERB_poll_cq && make_filled ? EVENT_FILLED : 0));
 	e->cq = MAKE_PTR(cq);
 	e->empty = empty;
 	e->ret = (int)nwc;

@@ -104,7 +104,7 @@ static inline uint64_t print_poll(const struct poll *poll, bool inner)
 		mix_number(mix_number(mix_number(mix_number(2, poll->verb), poll->handle),
 				      (uint32_t)poll->ret),
 			   poll->empty),
-		inner);
+		inner | poll->filled << 1);
 
 	for (uint32_t i = 0; i < poll->nwc; i++)
 		h = print_wc(h, &poll->wc[i]);
@@ -333,7 +333,9 @@ static inline void random_poll(struct maker *m, struct prints *prints, uint64_t 
 			extras[i] = random_extra(&wcs[i]);
 	}
 	poll.ret = (int)poll.nwc;
+	poll.filled = poll.verb == VERB_poll_cq && random_next() % 2;
 	*empty += more;
+	make_filled = poll.filled;
 	n = make_poll_by(m, poll.verb, (void *)0x1000, *empty, events, poll.nwc,
 			 extra ? extras : NULL);
 	prints_add(prints, (struct event_id){ m->thread, n }, time,

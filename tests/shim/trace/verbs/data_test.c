@@ -217,6 +217,32 @@ static void polls_body(void)
 	HOLDS(!expect_event(&ring, EVENT_POLL));
 }
 
+static void filled_body(void)
+{
+	const struct event_poll *poll;
+	struct ibv_wc wc[3];
+	struct ring ring;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	next_ret = 1;
+	for (int room = 1; room <= 3; room++)
+		HOLDS(ibv_poll_cq(&cq, room, wc) == 1);
+	next_wc.status = IBV_WC_RETRY_EXC_ERR;
+	HOLDS(ibv_poll_cq(&cq, 1, wc) == 1);
+	next_ret = -1;
+	HOLDS(ibv_poll_cq(&cq, -1, wc) == -1);
+	ring = session_ring(0);
+	for (int i = 0; i < 5; i++) {
+		poll = expect_event(&ring, EVENT_POLL);
+		HOLDS(poll && !(poll->head.flags & EVENT_FILLED) == (i != 0 && i != 3));
+	}
+}
+
+TEST(a_poll_that_fills_its_array_says_so)
+{
+	in_child(filled_body);
+}
+
 TEST(empty_polls_are_counted_not_recorded)
 {
 	in_child(polls_body);
