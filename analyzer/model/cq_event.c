@@ -84,8 +84,10 @@ static void check_left(struct cq_event *wake, const struct trace_event *event)
 	left->led = wake->got;
 	if (left->asleep && !event->poll->empty && event->id.thread == wake->armed.id.thread) {
 		left->times++;
-		if (left->asleep > left->longest)
+		if (left->asleep > left->longest) {
 			left->longest = left->asleep;
+			left->filled = wake->filled;
+		}
 	}
 	left->asleep = 0;
 }
@@ -113,6 +115,7 @@ void cq_event_note_polled(struct life *cq, const struct trace_event *event)
 	note_poll(cq, event);
 	check_left(cq->wake, event);
 	cq->wake->polled = moment_of_verb(event, event->poll->verb);
+	cq->wake->filled = event->poll->filled ? event->poll->nwc : 0;
 	cq->wake->got = false;
 	cq->wake->since = event->time;
 }

@@ -53,6 +53,7 @@ struct cq_event_left {
 	uint64_t drained;    /* polls without an event, after a poll that followed an event */
 	int64_t asleep;      /* the last wait, which the next poll confirms; 0: none */
 	int64_t longest;     /* the longest of these waits */
+	uint32_t filled;     /* completions of the poll before it, if it filled its array */
 	struct moment armed; /* the first time */
 	bool led;            /* the last poll followed an event */
 };
@@ -60,10 +61,11 @@ struct cq_event_left {
 /* The state of a CQ with a channel. */
 struct cq_event {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
-	bool is_armed;               /* armed, and no event was retrieved since then */
-	bool solicited;              /* armed for solicited events only */
-	uint64_t lying;              /* completions that are in the CQ */
-	uint64_t asked;              /* completions of solicited messages, since the CQ was empty */
+	uint32_t filled; /* completions of the last poll, if its array had no room for more */
+	bool is_armed;   /* armed, and no event was retrieved since then */
+	bool solicited;  /* armed for solicited events only */
+	uint64_t lying;  /* completions that are in the CQ */
+	uint64_t asked;  /* completions of solicited messages, since the CQ was empty */
 	/* when the first of them had arrived for certain, or remained after the last poll */
 	int64_t since;
 	int64_t sent; /* when the first was posted by the peer: it did not arrive earlier */

@@ -120,8 +120,11 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 /* "armed at 2:101, after its last poll at 2:99" */
 static void describe_order(const struct cq_event *wake, char *text, size_t size)
 {
-	char armed[32], polled[32];
+	char armed[32], polled[32], filled[48] = "";
 
+	if (wake->filled)
+		snprintf(filled, sizeof(filled), " with an array of %u, which it filled",
+			 wake->filled);
 	event_id_text(wake->armed.id, armed);
 	event_id_text(wake->polled.id, polled);
 	if (!wake->is_armed)
@@ -137,8 +140,8 @@ static void describe_order(const struct cq_event *wake, char *text, size_t size)
 	else if (wake->polled.time < wake->armed.time)
 		snprintf(text, size, "armed at %s, after its last poll at %s", armed, polled);
 	else
-		snprintf(text, size, "armed at %s and polled at %s, but not until empty", armed,
-			 polled);
+		snprintf(text, size, "armed at %s and polled at %s%s, but not until empty", armed,
+			 polled, filled);
 }
 
 /*
@@ -148,7 +151,7 @@ static void describe_order(const struct cq_event *wake, char *text, size_t size)
  */
 void compl_004(struct check *check, const struct model_wait *wait)
 {
-	char when[32], order[128];
+	char when[32], order[160];
 	struct finding *finding;
 	uint64_t key;
 
@@ -298,7 +301,7 @@ void compl_004_left(struct check *check, const struct life *cq)
 {
 	const struct cq_event_left *left = cq->wake ? &cq->wake->left : NULL;
 	struct finding *finding;
-	char id[32], span[32];
+	char id[32], span[32], others[64] = "others";
 
 	if (check->findings->blind || !left || left->times < OFTEN ||
 	    left->drained >= left->times || cq->cq->doubt || cq->cq->stats.switches > 1)
@@ -306,10 +309,13 @@ void compl_004_left(struct check *check, const struct life *cq)
 	finding = check_add_hazard(check, RULE_COMPL_004, &left->armed, cq, "cq");
 	if (!finding)
 		return;
+	if (left->filled)
+		snprintf(others, sizeof(others), "others, as many as its array holds (%u)",
+			 left->filled);
 	finding_text(&finding->says,
 		     "%" PRIu64 " times, first at %s, a completion was in %s when it was armed, "
-		     "the thread polled others, and waited for the next event, up to %s.",
-		     left->times, event_id_text(left->armed.id, id), cq->name,
+		     "the thread polled %s, and waited for the next event, up to %s.",
+		     left->times, event_id_text(left->armed.id, id), cq->name, others,
 		     words_format_span(left->longest, span));
 	finding_text(&finding->breaks,
 		     "no other message follows: what was there before the arming gives no event, "

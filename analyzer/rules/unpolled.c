@@ -341,6 +341,28 @@ static bool has_unread_messages(struct leftover_completions *left)
 	return left->cq || qp->arrived >= qp->taken + LEAST_UNREAD;
 }
 
+/* Why no event led the program to the messages, if its CQ has a channel and that is certain. */
+static void describe_missing_event(const struct life *qp, struct finding *finding)
+{
+	const struct life *cq = qp->rq->cq ? qp->rq->cq->owner : NULL;
+	const struct cq_event *wake = cq ? cq->wake : NULL;
+	char id[32];
+
+	if (!wake)
+		return;
+	if (!wake->armed.id.thread)
+		finding_text(&finding->says,
+			     "%s %s has a channel, but ibv_req_notify_cq() was never called: no "
+			     "completion gives an event.",
+			     finding->says, cq->name);
+	else if (wake->filled && qp->arrival <= wake->polled.time)
+		finding_text(&finding->says,
+			     "%s The last poll of %s, at %s, had an array of %u and filled it: "
+			     "the messages were behind these, and no event tells of them.",
+			     finding->says, cq->name, event_id_text(wake->polled.id, id),
+			     wake->filled);
+}
+
 static void describe_unread(const struct leftover_completions *left, struct finding *finding)
 {
 	const struct life *qp = left->qp;
@@ -354,6 +376,8 @@ static void describe_unread(const struct leftover_completions *left, struct find
 		     qp->arrived - qp->taken == 1 ? "was" : "were",
 		     words_format_span(left->now - qp->arrival, when),
 		     left->cq ? ", nor anything of " : "", left->cq ? left->cq->name : "");
+	if (finding->says)
+		describe_missing_event(qp, finding);
 }
 
 /*

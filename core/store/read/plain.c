@@ -51,7 +51,7 @@ static const char *const queries[TABLES_OF_EVENTS] = {
 #undef FIELD
 #undef PART
 
-/* Of a file older than version 15. */
+/* For files older than version 15 */
 static const char *const unfilled_polls =
 	"SELECT n, time, inner, verb, handle, ret, empty, stack, 0 FROM poll"
 	" WHERE thread = ? ORDER BY n";
