@@ -221,12 +221,14 @@ static void check_number(struct model *model, struct queue *queue)
 	holder = find_holder(model, queue, &sure);
 	if (!sure)
 		return;
-	if (holder) {
+	if (holder && holder->life != queue->owner) {
 		check_holder(model, queue, holder);
 		return;
 	}
 	meant = find_swapped_qp(model, queue);
-	if (meant)
+	if (queue->astray->fact.number == queue->owner->number)
+		queue->astray->what = queue->astray->idle_id ? ASTRAY_SELF : ASTRAY_NONE;
+	else if (meant)
 		report_astray(model, queue, ASTRAY_ORDER, meant);
 	else
 		queue->astray->what = queue->astray->idle_id ? ASTRAY_IDLE_NUMBER : ASTRAY_NONE;
@@ -296,10 +298,13 @@ void astray_end_process(struct model *model, const struct life *qp)
 {
 	struct queue *queue = qp->sq;
 	const struct peer *peer;
-	bool sure;
+	bool own, sure;
 
 	if (!queue || !queue->astray || queue->astray->told || queue->doubt || !queue->owner ||
-	    queue->astray->fact.count < ASTRAY_FEW || queue->astray->what == ASTRAY_NONE)
+	    queue->astray->what == ASTRAY_NONE)
+		return;
+	own = queue->astray->what == ASTRAY_SELF;
+	if (queue->astray->fact.count < (own ? ASTRAY_OWN : ASTRAY_FEW))
 		return;
 	if (queue->astray->what == ASTRAY_GONE) {
 		peer = find_holder(model, queue, &sure);
@@ -310,6 +315,6 @@ void astray_end_process(struct model *model, const struct life *qp)
 		return;
 	}
 	peer = find_idle(model, queue);
-	if (peer && (!qp->rq || !qp->rq->completed))
+	if (peer && (own || !qp->rq || !qp->rq->completed))
 		report_astray(model, queue, queue->astray->what, peer);
 }

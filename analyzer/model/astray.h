@@ -13,9 +13,10 @@
  *				nothing
  *	ASTRAY_EMPTY		the group is empty; the only queue pair in another group received
  *				nothing
+ *	ASTRAY_SELF	it is the sender's own number; the only other at the address got nothing
  *
  * The first three are reported with the datagram, the others when the queue ends, if there were
- * ASTRAY_FEW.
+ * ASTRAY_FEW; two to the sender itself are enough.
  *
  * Not thread-safe.
  */
@@ -34,9 +35,10 @@ enum astray {
 	ASTRAY_GONE,
 	ASTRAY_IDLE_NUMBER,
 	ASTRAY_EMPTY,
+	ASTRAY_SELF,
 };
 
-enum { ASTRAY_FEW = 3 };
+enum { ASTRAY_FEW = 3, ASTRAY_OWN = 2 };
 
 /* The report about a datagram that went astray. */
 struct model_astray {

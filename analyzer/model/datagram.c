@@ -198,6 +198,8 @@ void datagram_check_post(struct model *model, const struct trace_event *event, s
 		}
 		if (!sent.other)
 			continue;
+		if (sent.other == queue->owner)
+			astray_note_post(model, event, queue, i, path);
 		check_qkey(model, queue, &sent, wr);
 		check_receive_size(model, queue, &sent, wr);
 		if (sent.other->rq)

@@ -67,6 +67,13 @@ static void describe_all(struct check *check, struct finding *finding,
 			     "had; %s (number 0x%x), the only other UD queue pair at that "
 			     "address, received nothing.",
 			     mine, count, astray->number, theirs, astray->peer->number);
+	else if (astray->what == ASTRAY_SELF)
+		finding_text(&finding->says,
+			     "%s sent %s to its own number, 0x%x; %s (number 0x%x), the only other "
+			     "UD queue pair at that address, received nothing. The number of the "
+			     "sender of a message is src_qp of its completion, and qp_num is that "
+			     "of its receiver.",
+			     mine, count, astray->number, theirs, astray->peer->number);
 	else
 		finding_text(&finding->says,
 			     "%s sent %s to multicast group %s, which no queue pair of the trace "
@@ -83,6 +90,8 @@ static const char *find_harm(enum astray what)
 	case ASTRAY_IDLE_NUMBER:
 	case ASTRAY_EMPTY:
 		return "no other program receives these datagrams: no completion reports the loss";
+	case ASTRAY_SELF:
+		return "the other one waits for these datagrams: they come back to their sender";
 	default:
 		return "the program relies on the datagram: it is lost, and no completion reports "
 		       "the loss";

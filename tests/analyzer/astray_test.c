@@ -152,6 +152,24 @@ TEST(an_unknown_number_that_answers)
 	ends_as(&s, NULL);
 }
 
+TEST(the_own_number)
+{
+	struct story s;
+
+	begin_far(&s);
+	receive_one(&s, 0);
+	send_grams(&s, 2, ends[0].qp.qp_num);
+	ends_as(&s, "sent 2 datagrams to its own number, 0x21; qp1 of process 2 (app) (number "
+		    "0x22), the only other UD queue pair at that address, received nothing.");
+	begin_far(&s);
+	send_grams(&s, 1, ends[0].qp.qp_num);
+	ends_as(&s, NULL);
+	begin_far(&s);
+	send_grams(&s, 2, ends[0].qp.qp_num);
+	receive_one(&s, 1); /* it tested itself before */
+	ends_as(&s, NULL);
+}
+
 TEST(a_group_with_the_number_of_a_member)
 {
 	struct story s;
