@@ -235,6 +235,24 @@ static void describe_invalidated(char **text, const struct use *use, bool whole)
 			       use->number, process);
 }
 
+/* What an rkey that the peer does not know was before, or is of another process; or "". */
+static const char *describe_former_key(const struct use *use, uint32_t sender,
+				       char text[WORDS_HOLDER])
+{
+	const struct keys *keys = model_keys(use->model);
+	const struct key *own = keys_find_rkey(keys, sender, 0, use->number);
+	const struct key *third = keys_find_range(keys, use->process, sender, use->number,
+						  use->range.addr, use->range.length);
+
+	words_describe_renamed(use->trace, keys, use->process, 'r', use->number, use->range.posted,
+			       text);
+	if (own && !key_holds(own, use->range.addr, use->range.length))
+		own = NULL;
+	if (!*text && third)
+		words_third_key(use->trace, third, own, text);
+	return text;
+}
+
 static void describe_remote_key(struct causes *causes, struct model *model,
 				const struct model_complete *complete, const struct peer *peer,
 				struct noted_error *noted)
@@ -250,7 +268,7 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 			   .letter = 'r',
 			   .number = request->rkey,
 			   .range = keys_remote_use(complete->queue, request) };
-	char **text = &noted->cause.key, process[PROCESS_TEXT], renamed[WORDS_HOLDER];
+	char **text = &noted->cause.key, process[PROCESS_TEXT], former[WORDS_HOLDER];
 	uint32_t lacks = keys_qp_lacks(peer->life, use.range.needed);
 
 	use.range.pd = peer->pd;
@@ -267,8 +285,7 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 	if (!use.key && whole)
 		cause_set_text(text, "rkey 0x%x is not the key of a region of %s for %s%s",
 			       use.number, process_id_text(use.process, process), use.name,
-			       words_describe_renamed(causes->trace, model_keys(model), use.process, 'r',
-						      use.number, request->time, renamed));
+			       describe_former_key(&use, complete->event->process, former));
 	else if (use.key && lacks)
 		cause_set_text(text, "qp_access_flags of %s of %s lack %s", use.name,
 			       process_id_text(use.process, process), words_name_access(lacks));

@@ -148,5 +148,9 @@ const struct key *keys_find_sibling(const struct keys *keys, uint32_t process, u
 const struct key *keys_find_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
 				      uint32_t number);
 
+/* Such a key that also covers the range. */
+const struct key *keys_find_range(const struct keys *keys, uint32_t process, uint32_t other,
+				  uint32_t number, uint64_t addr, uint64_t length);
+
 /* Does the key cover the whole range? */
 bool key_holds(const struct key *key, uint64_t addr, uint64_t length);

@@ -65,14 +65,17 @@ const struct key *keys_find_sibling(const struct keys *keys, uint32_t process, u
 	return key ?: find_sibling(&keys->dead, process, rkey);
 }
 
+/* A key of the list that is of neither process; @length 0: whatever its range. */
 static const struct key *find_elsewhere(const struct key_list *list, uint32_t process,
-					uint32_t other, uint32_t number)
+					uint32_t other, uint32_t number, uint64_t addr,
+					uint64_t length)
 {
 	int left = SEARCH_KEYS;
 
 	for (const struct key *k = list->newest; k && left; k = k->older, left--)
 		if (k->process != process && k->process != other &&
-		    (k->rkey == number || k->lkey == number))
+		    (k->rkey == number || k->lkey == number) &&
+		    (!length || key_holds(k, addr, length)))
 			return k;
 	return NULL;
 }
@@ -80,9 +83,17 @@ static const struct key *find_elsewhere(const struct key_list *list, uint32_t pr
 const struct key *keys_find_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
 				      uint32_t number)
 {
-	const struct key *key = number ? find_elsewhere(&keys->live, process, other, number) : NULL;
+	return keys_find_range(keys, process, other, number, 0, 0);
+}
 
+const struct key *keys_find_range(const struct keys *keys, uint32_t process, uint32_t other,
+				  uint32_t number, uint64_t addr, uint64_t length)
+{
+	const struct key *key = NULL;
+
+	if (number)
+		key = find_elsewhere(&keys->live, process, other, number, addr, length);
 	if (!key && number)
-		key = find_elsewhere(&keys->dead, process, other, number);
+		key = find_elsewhere(&keys->dead, process, other, number, addr, length);
 	return key;
 }

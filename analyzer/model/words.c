@@ -149,6 +149,22 @@ const char *words_describe_renamed(struct trace *trace, const struct keys *keys,
 	return text;
 }
 
+const char *words_third_key(struct trace *trace, const struct key *key, const struct key *own,
+			    char text[WORDS_HOLDER])
+{
+	bool ended = key->state == KEY_DEAD && !key->destroyed.id.thread;
+	char name[WORDS_HOLDER / 4], process[PROCESS_TEXT];
+	int n;
+
+	n = snprintf(text, WORDS_HOLDER, ", but of %s of %s%s",
+		     words_describe_key(trace, key, name, sizeof(name)),
+		     process_id_text(key->process, process), ended ? ", which has ended" : "");
+	if (own && n < WORDS_HOLDER)
+		snprintf(text + n, WORDS_HOLDER - (size_t)n, ", or of %s of the sender itself",
+			 words_describe_key(trace, own, name, sizeof(name)));
+	return text;
+}
+
 const char *words_name_process(struct trace *trace, uint32_t id, char *text, size_t size)
 {
 	const struct process *process = trace_process(trace, id);

@@ -31,13 +31,21 @@ static const char *pd_name(const struct check *check, const struct peer *peer, i
 	return object && object->name ? object->name : "another domain";
 }
 
+/* The key of a third process whose region holds the range. */
+static const struct key *find_third(const struct keys *keys, const struct model_key *use)
+{
+	return keys_find_range(keys, use->peer->process, use->at.process, use->number, use->addr,
+			       use->length);
+}
+
 /* An explanation for a number that is not a key of either end. "": nothing is known. */
 static const char *guess_key(const struct check *check, const struct model_key *use,
 			     char hint[2 * TEXT])
 {
 	const struct keys *keys = model_keys(check->model);
 	const struct key *key = keys_find_sibling(keys, use->peer->process, use->number);
-	char name[TEXT], process[PROCESS_TEXT];
+	const struct key *own;
+	char name[TEXT];
 
 	hint[0] = '\0';
 	if (key) {
@@ -47,12 +55,13 @@ static const char *guess_key(const struct check *check, const struct model_key *
 			 key->rkey, key_name(check, key, name));
 		return hint;
 	}
-	key = keys_find_elsewhere(keys, use->peer->process, use->at.process, use->number);
+	key = find_third(keys, use)
+		      ?: keys_find_elsewhere(keys, use->peer->process, use->at.process,
+					     use->number);
+	own = keys_find_rkey(keys, use->at.process, 0, use->number);
 	if (key)
-		snprintf(hint, 2 * TEXT, ", but of %s of %s%s", key_name(check, key, name),
-			 process_id_text(key->process, process),
-			 key->state == KEY_DEAD && !key->destroyed.id.thread ? ", which has ended"
-									     : "");
+		words_third_key(check->trace, key,
+				own && key_holds(own, use->addr, use->length) ? own : NULL, hint);
 	else if (!use->number)
 		snprintf(hint, 2 * TEXT, ": the field was perhaps not filled in");
 	return hint;
@@ -65,6 +74,7 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	const struct keys *keys = model_keys(check->model);
 	uint32_t process = use->peer->process;
 	const struct key *other = keys_find_lkey(keys, process, use->peer->context, use->number);
+	const struct key *third = find_third(keys, use);
 	const char *as = ", whose lkey it is";
 	char place[TEXT], name[TEXT], outcome[TEXT], hint[2 * TEXT];
 	char text[PROCESS_TEXT], renamed[WORDS_HOLDER];
@@ -74,11 +84,11 @@ static void describe_unknown(struct check *check, struct finding *finding,
 		other = keys_find_rkey(keys, process, 0, use->number);
 		as = " in another context of that process";
 	}
-	if (!other) {
+	if (!other && !third) {
 		other = keys_find_rkey(keys, use->at.process, 0, use->number);
 		as = " of the sender itself";
 	}
-	if (!other) {
+	if (!other && !third) {
 		other = keys_find_rkey(keys, process, use->peer->context,
 				       __builtin_bswap32(use->number));
 		as = ", whose rkey has these bytes in reverse order";

@@ -116,6 +116,46 @@ TEST(what_an_unknown_rkey_was_meant_for)
 	write_with(0x777, true, "for qp1, but of mr1 of pd1 of process 3, which has ended;");
 }
 
+/* The number is a key of the sender, too; @at: where the sender's region is. */
+static void write_with_dead_key(uint64_t at, const char *says)
+{
+	struct ibv_context context = { .num_comp_vectors = 1 };
+	struct ibv_pd pd = { .context = &context };
+	struct ibv_mr mr = { .context = &context, .pd = &pd, .lkey = 1, .rkey = 0x777 }, own;
+	struct story s;
+	int thread;
+
+	begin_story(&s);
+	mr.addr = (void *)(AT + 0x10000);
+	mr.length = 64;
+	thread = story_thread(&s, PEER + 1, 0, 0);
+	story_do(&s, thread, VERB_open_device, 1, W(&context), W(0x1000));
+	story_do(&s, thread, VERB_alloc_pd, 2, W(&pd), W(&context));
+	register_as(&s, thread, &mr, FAR);
+	story_exit(&s, PEER + 1, 0);
+	own = ends[0].mr;
+	own.addr = (void *)at;
+	own.lkey = 0x776;
+	own.rkey = 0x777;
+	register_as(&s, 0, &own, FAR);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + 0x10000, 8, 0x777);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	story_check(&s, NULL);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_004)
+			assert_non_null(strstr(s.findings->all[i]->says, says));
+	assert_int_equal(s.findings->rules[RULE_MKEY_004], 1);
+	story_end(&s);
+}
+
+TEST(the_number_of_a_dead_process_s_key_is_one_of_the_sender_too)
+{
+	write_with_dead_key(AT + 0x20000, "but of mr1 of pd1 of process 3, which has ended;");
+	write_with_dead_key(AT + 0x10000,
+			    "but of mr1 of pd1 of process 3, which has ended, or of mr2 "
+			    "of pd1 of the sender itself;");
+}
+
 TEST(an_unknown_rkey_that_works_is_somebody_elses)
 {
 	struct story s;
