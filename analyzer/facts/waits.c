@@ -361,6 +361,13 @@ static struct moment find_unflushed(const struct life *srq)
 	return last;
 }
 
+static struct receive_cq find_their_cq(struct model *model, const struct life *qp)
+{
+	const struct peer *peer = other_end(model, qp);
+
+	return peer->life ? queues_receive_cq(peer->life) : peer->left_cq;
+}
+
 void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
 		const struct queue *queue, const struct queue_request *oldest,
 		const struct activity_note *note)
@@ -385,6 +392,8 @@ void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
 			wait->unflushed = find_unflushed(queue->owner);
 		note_receive_size(wait, model, queue);
 		wait->both = qp && do_both_wait(model, wait, qp);
+		if (wait->both)
+			wait->their_cq = find_their_cq(model, qp);
 	}
 	if (wait->process)
 		activity_store_sleep(waits->activity, model, wait->process, wait->end,

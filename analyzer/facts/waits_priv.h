@@ -57,6 +57,7 @@ struct wait {
 	bool mute; /* no request that completes on its CQ is signalled: no completion will come */
 	bool arrived; /* the message arrived: the peer has completed its receive */
 	bool both;    /* the peer had only receives outstanding as well, and its process was idle */
+	struct receive_cq their_cq; /* of the other end's receives, if @both */
 	bool both_polled; /* the peer's process polled meanwhile, as a later poll has shown */
 	struct activity_note theirs; /* threads of the peer's process, if it is another */
 	struct peer_work work;

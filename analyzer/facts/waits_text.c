@@ -204,19 +204,37 @@ static bool is_watching(const struct waits *waits, const struct activity_note *n
 	       (note && activity_count_empty(waits->activity, note, cq->id) >= EMPTY);
 }
 
-/* Report that each end waits for a message of the other, if the threads of both show that. */
+/* Does a thread of the peer's process wait for a completion on @cq (object; 0: any)? */
+static bool do_they_wait(const struct waits *waits, const struct wait *wait, uint32_t cq,
+			 uint64_t channel)
+{
+	return (cq && !channel ? NULL : activity_find_sleep(&wait->theirs, channel)) ||
+	       activity_count_empty(waits->activity, &wait->theirs, cq) >= EMPTY;
+}
+
+/*
+ * Report that each end waits for a message of the other, if the threads of both show that: that of
+ * the peer may wait for another one.
+ */
 static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait,
 			  const struct activity_note *note)
 {
-	bool waits_too = wait->both_polled ||
-			 (is_watching(waits, note, &wait->cq) &&
-			  (activity_find_sleep(&wait->theirs, 0) ||
-			   activity_count_empty(waits->activity, &wait->theirs, 0) >= EMPTY));
+	const struct receive_cq *cq = &wait->their_cq;
+	const struct object *object = trace_object(waits->trace, cq->id);
+	bool there = wait->both_polled || do_they_wait(waits, wait, cq->id, cq->channel);
 	char n[WORDS_COUNT];
 
-	text_addf(t, "; the peer has only receives outstanding, too (%s)%s",
-		  words_format_count(wait->work.room, "receive", n),
-		  waits_too ? ": each end waits for a message of the other" : "");
+	text_addf(t, "; the peer has only receives outstanding, too (%s)",
+		  words_format_count(wait->work.room, "receive", n));
+	if (there && (wait->both_polled || is_watching(waits, note, &wait->cq))) {
+		text_addf(t, ": each end waits for a message of the other");
+		if (cq->others)
+			text_addf(t, ", the peer also for one to %s",
+				  words_format_count(cq->others, "other queue pair", n));
+	} else if (!there && do_they_wait(waits, wait, 0, 0)) {
+		text_addf(t, ", and waits, but not for %s, where they complete",
+			  object && object->name ? object->name : "its CQ");
+	}
 }
 
 static void put_hangup(struct text *t, const struct waits *waits, const struct wait *wait)

@@ -42,12 +42,23 @@
 /* The most copies of inherited objects: 1.4 GB. */
 enum { COPIES_MAX = 2000000 };
 
+/* While the queue pair is linked to its CQ. */
+static void store_receive_cq(const struct life *life)
+{
+	struct receive_cq cq = life->kind == OBJECT_qp && life->peer ? queues_receive_cq(life)
+								     : (struct receive_cq){ 0 };
+
+	if (cq.id)
+		life->peer->left_cq = cq;
+}
+
 static void on_leave(void *arg, struct life *life, bool freed)
 {
 	struct model *model = arg;
 
 	if (life->kind == OBJECT_qp && life->peer) {
 		life->peer->left = queues_peer_work(life);
+		store_receive_cq(life);
 		life->peer->hangup = life_hangup(life);
 	}
 	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
@@ -542,6 +553,8 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	for (ssize_t i = 0; i < n; i++)
 		if (how == MODEL_EXITED || how == MODEL_KILLED)
 			queues_end_process(model, lives[i], how == MODEL_KILLED);
+	for (ssize_t i = 0; i < n; i++)
+		store_receive_cq(lives[i]);
 	for (ssize_t i = 0; i < n; i++)
 		lives_drop(&model->lives, lives[i]);
 	free(lives);

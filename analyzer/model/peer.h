@@ -41,6 +41,13 @@ struct peer_work {
 	bool interrupted;     /* a reset or an error has prevented that all messages complete */
 };
 
+/* The CQ on which the receives of a queue pair complete. */
+struct receive_cq {
+	uint32_t id;         /* object; 0: not known */
+	uint64_t channel;    /* handle; 0: none */
+	unsigned int others; /* other queue pairs whose outstanding receives complete there */
+};
+
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
 struct peer {
 	struct peer *same;          /* next queue pair of the same number, newest first */
@@ -52,9 +59,10 @@ struct peer {
 	struct device *device;   /* its context's; NULL: not known */
 	int64_t gone;            /* when it was destroyed or its process ended; INT64_MAX: exists */
 	struct moment destroyed; /* if it ended by a destroy */
-	struct peer_work left;   /* its work until it was destroyed */
-	struct moment hangup;    /* its rdma_disconnect(), if there was one before; id 0:0: none */
-	bool connected;          /* the following fields are valid */
+	struct peer_work left;   /* its work until it was destroyed, and the CQ of its receives */
+	struct receive_cq left_cq;
+	struct moment hangup; /* its rdma_disconnect(), if there was one before; id 0:0: none */
+	bool connected;       /* the following fields are valid */
 	bool is_rc;
 	bool is_ud;         /* copied from the struct qp when it is gone */
 	uint8_t port;       /* its own port; 0: not known */

@@ -387,6 +387,32 @@ struct peer_work queues_work_of(const struct peer *peer)
 	return peer->life ? queues_peer_work(peer->life) : peer->left;
 }
 
+static bool has_receives_there(const struct life *qp, uint64_t cq)
+{
+	return qp->kind == OBJECT_qp && qp->qp && qp->qp->recv_cq == cq && qp->rq &&
+	       qp->rq->outstanding;
+}
+
+struct receive_cq queues_receive_cq(const struct life *qp)
+{
+	const struct life_link *link = qp->qp ? qp->parents : NULL;
+	struct receive_cq found = { 0 };
+	const struct life *cq;
+
+	while (link && (link->parent->kind != OBJECT_cq || link->parent->handle != qp->qp->recv_cq))
+		link = link->next_parent;
+	cq = link ? link->parent : NULL;
+	if (!cq || cq->inherited)
+		return found;
+	found.id = cq->id;
+	for (link = cq->parents; link; link = link->next_parent)
+		if (link->parent->kind == OBJECT_comp_channel)
+			found.channel = link->parent->handle;
+	for (link = cq->children; link; link = link->next_child)
+		found.others += link->child != qp && has_receives_there(link->child, cq->handle);
+	return found;
+}
+
 /* The device context that @life depends on, directly or not. */
 static const struct life *context_of(const struct life *life)
 {

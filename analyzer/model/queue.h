@@ -469,6 +469,9 @@ struct peer_work queues_peer_work(const struct life *qp);
 /* The work of @peer, alive or destroyed; NULL: nothing is known. */
 struct peer_work queues_work_of(const struct peer *peer);
 
+/* The CQ of the receives of a queue pair that exists. */
+struct receive_cq queues_receive_cq(const struct life *qp);
+
 /*
  * The last destroyed queue pair that had the number of @qp, if it is still remembered; else NULL.
  */

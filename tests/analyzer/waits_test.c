@@ -418,6 +418,69 @@ TEST(each_end_waits_for_a_message_of_the_other)
 		   "1000 times and never found a completion");
 }
 
+static void polls_empty(struct story *s, int thread, const struct ibv_cq *cq)
+{
+	s->threads[thread].head.polls[0].cq = W(cq);
+	s->threads[thread].head.polls[0].empty = 1000;
+}
+
+/* The report on process 1, which is killed a second later, has @wanted. */
+static void says_in_part(struct story *s, const char *wanted)
+{
+	const char *said;
+
+	s->now += SECOND;
+	story_exit(s, STORY_PID, SIGTERM);
+	story_check(s, NULL);
+	said = killed_fact(s)->because;
+	if (!said || !strstr(said, wanted))
+		fail_msg("no '%s' in: %s", wanted, said);
+	story_end(s);
+}
+
+/* A ring of three: the peer waits for the third process, so it is not this end's message. */
+static void peer_waits_at_another_cq(bool ends_first)
+{
+	struct ibv_cq other;
+	struct story s;
+
+	begin_story(&s);
+	other = ends[1].cq;
+	story_do(&s, 1, VERB_create_cq, 3, W(&other), W(&ends[1].context), W(16), W(0), W(0), W(0));
+	for (int i = 0; i < 2; i++)
+		post_8_bytes(&s, i, VERB_post_recv, 0x10 * (uint32_t)(i + 1));
+	polls_empty(&s, 0, &ends[0].cq);
+	polls_empty(&s, 1, &other);
+	s.now += SECOND;
+	if (ends_first)
+		story_exit(&s, PEER, SIGTERM);
+	s.now -= SECOND;
+	says_in_part(&s, "too (1 receive), and waits, but not for cq1, where they complete; thread "
+			 "1 polled");
+}
+
+TEST(a_peer_that_waits_at_another_cq_does_not_wait_for_this_end)
+{
+	peer_waits_at_another_cq(false);
+	peer_waits_at_another_cq(true);
+}
+
+/* A hub: it waits for a message of any of its peers. */
+TEST(a_peer_may_wait_for_other_queue_pairs_as_well)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_others(&s);
+	for (int i = 0; i < 2; i++) {
+		post_8_bytes(&s, i, VERB_post_recv, 0x10 * (uint32_t)(i + 1));
+		polls_empty(&s, i, &ends[i].cq);
+	}
+	story_post(&s, 1, VERB_post_recv, &others[1].qp, 1, 0, (struct event_sge){ AT, 8, 0x20 });
+	says_in_part(&s, "too (1 receive): each end waits for a message of the other, the peer "
+			 "also for one to 1 other queue pair; thread 1 polled");
+}
+
 /* This end has a receive, and does not look at its CQ: perhaps it waits for something else. */
 TEST(an_end_that_does_not_poll_does_not_wait_for_a_message)
 {
