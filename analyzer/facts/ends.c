@@ -18,6 +18,7 @@
 #include "analyzer/facts/crashed.h"
 #include "analyzer/facts/delays.h"
 #include "analyzer/facts/unsignalled_waits.h"
+#include "analyzer/facts/last_seen.h"
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
@@ -352,6 +353,7 @@ void ends_finish(struct ends *ends, const struct model *model)
 	unsignalled_waits_finish(ends->unsignalled);
 	pauses_finish(ends->pauses, model);
 	stalls_finish(ends->stalls, ends->facts);
+	last_seen_finish(ends->facts, ends->stalls);
 	delays_finish(ends->delays, model);
 }
 

@@ -465,6 +465,33 @@ TEST(a_peer_that_waits_at_another_cq_does_not_wait_for_this_end)
 	peer_waits_at_another_cq(true);
 }
 
+/* The recorder has seen process 1 in @state, calling no verb. */
+static void says_of_its_state(const char *state, const char *wchan, const char *wanted)
+{
+	struct stored_sample sample = { .doing = "nothing", .state = state, .wchan = wchan };
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	sample.thread = s.threads[0].id;
+	sample.time = (int64_t)s.now + SECOND / 10;
+	assert_int_equal(writer_store_sample(s.writer, &sample), 0);
+	says_in_part(&s, wanted);
+}
+
+TEST(a_process_that_calls_no_verb_is_described)
+{
+	says_of_its_state("T", NULL,
+			  "it was stopped by a signal from 100.0 ms on, for 900.0 ms; "
+			  "1 receive of qp1 outstanding, no");
+	says_of_its_state("t", NULL, "it was stopped by a debugger from 100.0 ms on, for ");
+	says_of_its_state("R", NULL, "it called no verb for 1.00 s: it was running; 1 receive of ");
+	says_of_its_state("S", "futex_do_wait",
+			  "it called no verb for 1.00 s: it slept in the kernel, in futex_do_wait; "
+			  "1 receive of ");
+	says_of_its_state("S", NULL, "1 receive of qp1 outstanding, no");
+}
+
 /* A hub: it waits for a message of any of its peers. */
 TEST(a_peer_may_wait_for_other_queue_pairs_as_well)
 {
