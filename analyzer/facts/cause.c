@@ -51,6 +51,7 @@ static void free_noted(struct noted_error *noted)
 		return;
 	free(noted->answer);
 	free(noted->nowhere);
+	free(noted->unpolled_key);
 	free(noted->cause.name);
 	free(noted->cause.port);
 	free(noted->cause.key);
@@ -176,38 +177,64 @@ static void explain_by_key(char **text, const struct use *use)
 	}
 }
 
-static void add_key_sentence(struct causes *causes, struct model *model,
-			     const struct model_complete *complete, struct noted_error *noted)
+/* Set *@text if the local keys of a request of @qp, judged at @time, explain its failure. */
+static void explain_by_local_keys(struct causes *causes, struct model *model, const struct life *qp,
+				  const struct queue *queue, const struct queue_request *request,
+				  int64_t time, char **text)
 {
-	const struct queue_request *request = complete->request;
-	const struct queue *queue = complete->queue;
 	struct use use = { .trace = causes->trace,
 			   .model = model,
-			   .process = complete->event->process,
-			   .name = complete->qp->name,
+			   .process = qp->process,
+			   .name = qp->name,
 			   .letter = 'l',
-			   .range = { .pd = complete->qp->pd,
+			   .range = { .pd = qp->pd,
 				      .needed = operation_needs(queue->send ? request->opcode : -1),
 				      .posted = request->time,
-				      .judged = noted->time } };
+				      .judged = time } };
 
 	if (queue->owner && queue->owner->kind != OBJECT_qp)
 		use.range.pd = queue->owner->pd; /* an SRQ has a protection domain of its own */
 	for (uint32_t i = 0; i < request->nsge && !(request->flags & ABI_SEND_INLINE); i++) {
 		const struct sge *sge = queue_sge(queue, request, i);
 
-		use.key = keys_find_lkey(model_keys(model), use.process, complete->qp->context,
-					 sge->lkey);
+		use.key = keys_find_lkey(model_keys(model), use.process, qp->context, sge->lkey);
 		use.number = sge->lkey;
 		use.range.addr = sge->addr;
 		use.range.length = sge->length;
 		if (!sge->length)
 			continue;
 		key_judge(model, use.key, &use.range, &use.judgement);
-		explain_by_key(&noted->cause.key, &use);
-		if (noted->cause.key)
+		explain_by_key(text, &use);
+		if (!*text && !use.key && keys_has_seen_all(model, qp))
+			cause_set_text(text, "lkey 0x%x is not the key of a region", use.number);
+		if (*text)
 			return;
 	}
+}
+
+static void add_key_sentence(struct causes *causes, struct model *model,
+			     const struct model_complete *complete, struct noted_error *noted)
+{
+	explain_by_local_keys(causes, model, complete->qp, complete->queue, complete->request,
+			      noted->time, &noted->cause.key);
+}
+
+/*
+ * A send of the peer may have failed, and moved its queue pair to ERR: its program polled no
+ * completion from that CQ since it was posted.
+ */
+static void note_unpolled_send(struct causes *causes, struct model *model, const struct life *other,
+			       struct noted_error *noted)
+{
+	const struct queue *queue = other->sq;
+	const struct queue_request *oldest = queue && !queue->doubt ? queue_oldest(queue) : NULL;
+
+	if (!oldest || !queue->cq || oldest->time + noted->slack >= noted->time ||
+	    queue->cq->stats.last_time > oldest->time)
+		return;
+	noted->unpolled_send = queue_id(oldest);
+	explain_by_local_keys(causes, model, other, queue, oldest, noted->time,
+			      &noted->unpolled_key);
 }
 
 static const char *qp_name(const struct causes *causes, const struct peer *peer)
@@ -335,6 +362,8 @@ static void note_peer(struct causes *causes, struct model *model,
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
 	if (noted->status == ABI_WC_RNR_RETRY_EXC_ERR)
 		cause_note_receives(noted, other, count_sent(complete));
+	if (noted->status == ABI_WC_RETRY_EXC_ERR && noted->slack != INT64_MAX)
+		note_unpolled_send(causes, model, other, noted);
 	if (noted->status == ABI_WC_REM_OP_ERR)
 		cause_note_cq(noted, other);
 }

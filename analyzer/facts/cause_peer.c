@@ -427,6 +427,25 @@ static bool was_peer_alive(const struct causes *causes, const struct model *mode
 	return last - noted->slack >= noted->time;
 }
 
+/* Its program has not noticed whether its own send has failed. */
+static void put_unpolled_send(struct noted_error *noted)
+{
+	char id[32];
+
+	event_id_text(noted->unpolled_send, id);
+	if (noted->unpolled_key)
+		cause_set_text(&noted->cause.peer,
+			       "its own send %s, whose completion was not polled, cannot succeed: "
+			       "%s; a queue pair in ERR does not respond",
+			       id, noted->unpolled_key);
+	else
+		cause_set_text(&noted->cause.peer,
+			       "in %s by its calls, but the completion of its own send %s was not "
+			       "polled: if that send failed, the queue pair is in ERR and does not "
+			       "respond; else: %s",
+			       qp_state_name(noted->state), id, noted->answer);
+}
+
 /* Nothing known about the peer explains why it did not respond. */
 static void put_unexplained(const struct causes *causes, const struct model *model,
 			    struct noted_error *noted)
@@ -440,7 +459,9 @@ static void put_unexplained(const struct causes *causes, const struct model *mod
 		return;
 	}
 	words_format_span(last_verb_time(model, noted->cause.process), last);
-	if (was_peer_alive(causes, model, noted)) {
+	if (noted->unpolled_send.thread) {
+		put_unpolled_send(noted);
+	} else if (was_peer_alive(causes, model, noted)) {
 		cause_set_text(&noted->cause.peer, "in %s, so it could respond: %s",
 			       qp_state_name(noted->state), noted->answer);
 	} else if (process && process->end >= 0) {

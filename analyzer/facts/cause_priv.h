@@ -56,6 +56,9 @@ struct noted_error {
 		uint64_t could;
 		int64_t polled; /* when it was last polled; 0: never */
 	} cq;
+	/* a send of the peer whose completion was not polled: it may have failed; id 0:0: none */
+	struct event_id unpolled_send;
+	char *unpolled_key;           /* why that send has failed, NULL: not known */
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the receive posted first after the error; 0:0: none */
 	int64_t received;

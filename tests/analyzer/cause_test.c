@@ -353,6 +353,42 @@ TEST(a_peer_that_was_alive_could_answer)
 	story_end(&s);
 }
 
+/* The peer's queue pair may be in ERR: nobody has looked at the completion of its own send. */
+static void peer_does_not_poll(uint32_t lkey, bool polls, const char *says)
+{
+	const struct event_sge sge = { AT, 8, lkey };
+	struct story s;
+
+	begin_story(&s);
+	story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND, sge);
+	if (polls)
+		story_poll(&s, 1, &ends[1].cq, 1, IBV_WC_SUCCESS, ends[1].qp.qp_num);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	receive_as_peer(&s);
+	assert_string_equal(only_cause(&s)->peer, says);
+	story_end(&s);
+}
+
+TEST(a_send_of_the_peer_may_have_failed)
+{
+	static const char path[] = "check the network path in both directions (link, VLAN, GID, "
+				   "MTU)" PATIENCE;
+	char says[512];
+
+	peer_does_not_poll(0x777, false,
+			   "its own send 2:20, whose completion was not polled, cannot succeed: "
+			   "lkey 0x777 is not the key of a region; a queue pair in ERR does not "
+			   "respond");
+	snprintf(says, sizeof(says),
+		 "in RTS by its calls, but the completion of its own send 2:20 was not polled: if "
+		 "that send failed, the queue pair is in ERR and does not respond; else: %s",
+		 path);
+	peer_does_not_poll(0x20, false, says);
+	snprintf(says, sizeof(says), "in RTS, so it could respond: %s", path);
+	peer_does_not_poll(0x20, true, says);
+}
+
 TEST(a_peer_that_was_killed)
 {
 	struct story s;
