@@ -427,7 +427,7 @@ static bool was_peer_alive(const struct causes *causes, const struct model *mode
 	return last - noted->slack >= noted->time;
 }
 
-/* Its program has not noticed whether its own send has failed. */
+/* The program of the peer has not noticed whether its own send has failed. */
 static void put_unpolled_send(struct noted_error *noted)
 {
 	char id[32];

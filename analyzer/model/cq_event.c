@@ -16,6 +16,8 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
 
 enum {
 	LONG_NS = 500000000, /* only a lost wake-up takes that long */
@@ -463,13 +465,33 @@ void cq_event_end_wait(struct model *model, const struct trace_event *event, str
 	cq->wake->got = true;
 }
 
-/* A thread that is cancelled in its call waits no longer, though its process ends later. */
+/* Since when a signal or a debugger has stopped the thread; INT64_MAX: it was not, or not known. */
+static int64_t find_stop(struct trace *trace, const struct moment *at)
+{
+	size_t part = trace_part_of(trace, at->process);
+	uint32_t thread = trace_part_event(trace, at->id).thread;
+	int64_t since = lookup_stopped_since(trace_part(trace, part), thread);
+	struct trace_clock clock;
+
+	if (since == INT64_MAX || trace_nparts(trace) < 2)
+		return since;
+	clock = trace_clock(trace, part);
+	return trace_clock_time(&clock, since);
+}
+
+/*
+ * A thread that is cancelled in its call waits no longer, though its process ends later. One that
+ * is stopped does not retrieve an event that has come.
+ */
 static int64_t end_of_wait(struct model *model, const struct event_wait *waiting,
 			   int64_t process_end)
 {
 	int64_t end = model_end_of_thread(model, &waiting->at);
+	int64_t stop = model->trace ? find_stop(model->trace, &waiting->at) : INT64_MAX;
 
-	return end == INT64_MIN || end > process_end ? process_end : end;
+	if (end == INT64_MIN || end > process_end)
+		end = process_end;
+	return stop < end ? stop : end;
 }
 
 void cq_event_end_process(struct model *model, uint32_t process, int64_t time)

@@ -110,6 +110,26 @@ static void hazard_says(struct story *s, const char *text)
 	story_end(s);
 }
 
+/* It is stopped in its call, when the event of the message has come or is about to come. */
+TEST(a_stopped_thread_has_lost_no_event)
+{
+	struct stored_sample sample = { .doing = "nothing", .state = "T" };
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, 0);
+	wait_begins(&s);
+	sample.thread = s.threads[1].id;
+	sample.time = (int64_t)s.now + SECOND / 10;
+	assert_int_equal(writer_store_sample(s.writer, &sample), 0);
+	send_one(&s);
+	s.now += 2ull * SECOND;
+	story_exit(&s, PEER, SIGALRM_STATUS);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_COMPL_004], 0);
+	story_end(&s);
+}
+
 TEST(a_message_comes_before_the_arming)
 {
 	struct story s;

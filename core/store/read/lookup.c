@@ -373,6 +373,23 @@ bool lookup_is_polling_at(struct trace *trace, uint32_t thread, int64_t time)
 	return polls;
 }
 
+int64_t lookup_stopped_since(struct trace *trace, uint32_t thread)
+{
+	sqlite3_stmt *stmt = NULL;
+	int64_t since = INT64_MAX;
+
+	if (sql_has_table(trace_db(trace), "sample"))
+		stmt = try_statement(trace, "SELECT time, state IN ('T', 't') FROM sample"
+					    " WHERE thread = ?1 ORDER BY time DESC LIMIT 1");
+	if (!stmt)
+		return since;
+	sqlite3_bind_int64(stmt, 1, thread);
+	if (has_row(stmt) && sqlite3_column_int(stmt, 1))
+		since = sql_time(stmt, 0);
+	sqlite3_finalize(stmt);
+	return since;
+}
+
 void lookup_unwritten(struct trace *trace, char *why, size_t size)
 {
 	sqlite3_stmt *stmt =

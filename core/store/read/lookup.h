@@ -122,5 +122,8 @@ void lookup_last_samples(struct trace *trace,
  */
 bool lookup_is_polling_at(struct trace *trace, uint32_t thread, int64_t time);
 
+/* When @thread was stopped, if its last sample shows that it was; else INT64_MAX. */
+int64_t lookup_stopped_since(struct trace *trace, uint32_t thread);
+
 /* Why events could not be written, or "". */
 void lookup_unwritten(struct trace *trace, char *why, size_t size);
