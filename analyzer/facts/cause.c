@@ -52,6 +52,7 @@ static void free_noted(struct noted_error *noted)
 	free(noted->answer);
 	free(noted->nowhere);
 	free(noted->unpolled_key);
+	free(noted->disagree);
 	free(noted->cause.name);
 	free(noted->cause.port);
 	free(noted->cause.key);
@@ -77,6 +78,8 @@ const struct cause *causes_of(const struct causes *causes, size_t i)
 {
 	return i < causes->n && causes->all[i] ? &causes->all[i]->cause : NULL;
 }
+
+enum { PSN_BITS = 0xffffff };
 
 /* A key that a refused request used, and why it does not fit the request. */
 struct use {
@@ -237,6 +240,24 @@ static void note_unpolled_send(struct causes *causes, struct model *model, const
 			      &noted->unpolled_key);
 }
 
+/* Attributes of the two ends with which no packet of this end is ever acknowledged. */
+static void note_disagreement(struct noted_error *noted, const struct life *qp,
+			      const struct life *other)
+{
+	const struct peer *own = qp->peer, *peer = other->peer;
+	const char *type = enum_name(enum_find("ibv_qp_type"), other->qp->type);
+
+	if (qp->qp && qp->qp->type == ABI_QPT_RC && other->qp->type != ABI_QPT_RC && type)
+		cause_set_text(&noted->disagree,
+			       "its qp_type is %s, which does not acknowledge requests", type);
+	else if (own && peer && !noted->cause.worked && own->psns & ABI_QP_SQ_PSN &&
+		 peer->psns & ABI_QP_RQ_PSN && (own->sq_psn ^ peer->rq_psn) & PSN_BITS)
+		cause_set_text(&noted->disagree,
+			       "its rq_psn is 0x%x, not 0x%x, the sq_psn of this end: it drops "
+			       "such packets",
+			       peer->rq_psn & PSN_BITS, own->sq_psn & PSN_BITS);
+}
+
 static const char *qp_name(const struct causes *causes, const struct peer *peer)
 {
 	const struct object *object = trace_object(causes->trace, peer->id);
@@ -362,6 +383,8 @@ static void note_peer(struct causes *causes, struct model *model,
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
 	if (noted->status == ABI_WC_RNR_RETRY_EXC_ERR)
 		cause_note_receives(noted, other, count_sent(complete));
+	if (noted->status == ABI_WC_RETRY_EXC_ERR)
+		note_disagreement(noted, qp, other);
 	if (noted->status == ABI_WC_RETRY_EXC_ERR && noted->slack != INT64_MAX)
 		note_unpolled_send(causes, model, other, noted);
 	if (noted->status == ABI_WC_REM_OP_ERR)

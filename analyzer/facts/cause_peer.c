@@ -557,7 +557,9 @@ static void put_peer_sentence(const struct causes *causes, const struct model *m
 	}
 	if (put_killed(causes, model, noted))
 		return;
-	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
+	if (noted->disagree)
+		cause_set_text(&noted->cause.peer, "%s", noted->disagree);
+	else if (destroy->id.thread && destroy->time + noted->slack < noted->time)
 		put_destroyed(noted);
 	else if (noted->astray.handle)
 		put_misconnected(noted);

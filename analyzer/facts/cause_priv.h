@@ -56,6 +56,7 @@ struct noted_error {
 		uint64_t could;
 		int64_t polled; /* when it was last polled; 0: never */
 	} cq;
+	char *disagree; /* why the peer does not accept packets of this end; NULL: it may */
 	/* a send of the peer whose completion was not polled: it may have failed; id 0:0: none */
 	struct event_id unpolled_send;
 	char *unpolled_key;           /* why that send has failed, NULL: not known */

@@ -353,6 +353,36 @@ TEST(a_peer_that_was_alive_could_answer)
 	story_end(&s);
 }
 
+/* The first send fails, with @sq_psn, to a peer whose rq_psn is 8. */
+static void peer_disagrees(uint32_t sq_psn, const char *says)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.sq_psn = sq_psn;
+	ends[1].attr.rq_psn = 8;
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	receive_as_peer(&s);
+	assert_string_equal(only_cause(&s)->peer, says);
+	story_end(&s);
+}
+
+TEST(a_peer_that_does_not_accept_packets)
+{
+	end_types[1] = IBV_QPT_UC;
+	peer_disagrees(8, "its qp_type is IBV_QPT_UC, which does not acknowledge requests");
+	end_types[1] = IBV_QPT_RC;
+	peer_disagrees(7, "its rq_psn is 0x8, not 0x7, the sq_psn of this end: it drops such "
+			  "packets");
+	peer_disagrees(0x1000008, "in RTS, so it could respond: check the network path in both "
+				  "directions (link, VLAN, GID, MTU)" PATIENCE);
+}
+
 /* The peer's queue pair may be in ERR: nobody has looked at the completion of its own send. */
 static void peer_does_not_poll(uint32_t lkey, bool polls, const char *says)
 {
