@@ -301,6 +301,15 @@ static const char *describe_former_key(const struct use *use, uint32_t sender,
 	return text;
 }
 
+/* Does the trace show that the key of a region permits the request? */
+static bool is_permitted(const struct use *use)
+{
+	const struct key_judgement *judgement = &use->judgement;
+
+	return use->key && use->key->kind == OBJECT_mr && judgement->fault == KEY_FITS &&
+	       judgement->same_pd && judgement->ranged && !use->key->any;
+}
+
 static void describe_remote_key(struct causes *causes, struct model *model,
 				const struct model_complete *complete, const struct peer *peer,
 				struct noted_error *noted)
@@ -317,6 +326,7 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 			   .number = request->rkey,
 			   .range = keys_remote_use(complete->queue, request) };
 	char **text = &noted->cause.key, process[PROCESS_TEXT], former[WORDS_HOLDER];
+	char name[CAUSE_TEXT];
 	uint32_t lacks = keys_qp_lacks(peer->life, use.range.needed);
 
 	use.range.pd = peer->pd;
@@ -337,6 +347,13 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 	else if (use.key && lacks)
 		cause_set_text(text, "qp_access_flags of %s of %s lack %s", use.name,
 			       process_id_text(use.process, process), words_name_access(lacks));
+	else if (whole && noted->status == ABI_WC_REM_ACCESS_ERR && is_permitted(&use))
+		cause_set_text(text,
+			       "rkey 0x%x is %s of %s, which holds the range and permits the "
+			       "access: the trace shows no reason for the refusal, except possibly "
+			       "that the memory was unmapped",
+			       use.number, words_describe_key(causes->trace, use.key, name, sizeof(name)),
+			       process_id_text(use.process, process));
 }
 
 /* The messages before the one that failed have arrived; 0: not known. */

@@ -90,6 +90,15 @@ TEST(a_range_outside_of_its_region)
 		      "accesses 4097 at 0x7000: the access ends 1 byte past its end");
 }
 
+/* Nothing in the trace explains it: the usual causes are not named. */
+TEST(an_access_that_should_have_been_granted)
+{
+	refuse_access(IBV_WR_RDMA_WRITE, AT, 8, IBV_WC_REM_ACCESS_ERR,
+		      "rkey 0x21 is mr1 of pd1 of process 2, which holds the range and permits the "
+		      "access: the trace shows no reason for the refusal, except possibly that the "
+		      "memory was unmapped");
+}
+
 TEST(an_access_that_was_not_granted)
 {
 	refuse_access(IBV_WR_RDMA_READ, AT, 8, IBV_WC_REM_ACCESS_ERR,
