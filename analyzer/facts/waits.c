@@ -186,24 +186,14 @@ static bool has_arrived(struct model *model, const struct outstanding_requests *
 }
 
 /* Note the SRQ of @peer if it had fewer receives than messages were sent to its users. */
-static void note_pool(struct wait_pool *pool, struct model *model, const struct life *peer)
+static void note_pool(struct wait *wait, struct model *model, const struct peer *peer)
 {
-	const struct queue *rq = peer && peer->rq && !peer->rq->doubt ? peer->rq : NULL;
-	const struct life *srq = rq && rq->owner != peer ? rq->owner : NULL;
+	struct shared_receives shared =
+		peer->life ? queues_shared_receives(model_peers(model), peer->life)
+			   : peer->left_shared;
 
-	for (const struct life_link *link = srq ? srq->children : NULL; link;
-	     link = link->next_child) {
-		const struct peer *sender =
-			link->child->kind == OBJECT_qp ? other_end(model, link->child) : NULL;
-
-		if (!sender || !sender->life || !sender->life->sq || sender->life->sq->doubt)
-			continue;
-		pool->messages += sender->life->sq->to_receives;
-		pool->users++;
-	}
-	pool->receives = rq ? rq->posted : 0;
-	if (pool->messages > pool->receives && pool->users > 1)
-		snprintf(pool->name, sizeof(pool->name), "%s", srq->name);
+	if (shared.messages > shared.receives)
+		wait->pool = shared;
 }
 
 /* Did the peer end the connection, and has this end not retrieved the event of that? */
@@ -230,7 +220,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->work = queues_work_of(peer);
 	note_hangup(wait, qp, peer);
 	if (wait->oldest.thread && queue_takes_receive(wait->oldest.opcode))
-		note_pool(&wait->pool, model, peer->life);
+		note_pool(wait, model, peer);
 }
 
 /* Since when no completion has come: counted from the time when one could have come. */
@@ -293,10 +283,26 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 	cq->other_armed = other->wake->armed.id;
 }
 
+/* The queue pair of an SRQ that has most messages in its CQ, which were not polled. */
+static const struct life *find_unread(const struct queue *queue)
+{
+	const struct life_link *link = queue->owner ? queue->owner->children : NULL;
+	const struct life *found = NULL;
+
+	for (; link; link = link->next_child) {
+		const struct life *qp = link->child;
+
+		if (qp->kind == OBJECT_qp && !qp->unwatched && qp->arrived > qp->taken &&
+		    (!found || qp->arrived - qp->taken > found->arrived - found->taken))
+			found = qp;
+	}
+	return found;
+}
+
 static void note_cq(struct wait *wait, struct model *model, const struct queue *queue,
 		    const struct activity_note *note)
 {
-	const struct life *qp = queue_receiver(queue), *life;
+	const struct life *qp = queue_receiver(queue) ?: find_unread(queue), *life;
 
 	if (!qp || !qp->qp)
 		return;

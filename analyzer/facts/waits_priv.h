@@ -26,13 +26,6 @@ struct wait_cq {
 	bool read_dry;      /* that call found no event */
 };
 
-/* The SRQ of several queue pairs, with fewer receives than messages were sent to these. */
-struct wait_pool {
-	char name[LIFE_NAME]; /* "": there is no such SRQ */
-	uint64_t receives, messages;
-	unsigned int users;
-};
-
 struct wait {
 	size_t fact;
 	int64_t end;                 /* end of the process */
@@ -61,7 +54,8 @@ struct wait {
 	bool both_polled; /* the peer's process polled meanwhile, as a later poll has shown */
 	struct activity_note theirs; /* threads of the peer's process, if it is another */
 	struct peer_work work;
-	struct wait_pool pool; /* of the other end, if this end waits until a message is received */
+	/* the other end's SRQ, if fewer receives were posted to it than messages were sent */
+	struct shared_receives pool;
 	/* number of the queue pair, if it is UC or UD and the number is unique; else 0 */
 	uint32_t number;
 	bool datagrams;

@@ -146,16 +146,17 @@ static void put_no_receives(struct text *t, const struct wait *wait)
 }
 
 /* The queue pairs of an SRQ were sent more messages than it had receives. */
-static void put_pool(struct text *t, const struct wait *wait)
+static void put_pool(struct text *t, const struct waits *waits, const struct wait *wait)
 {
-	const struct wait_pool *pool = &wait->pool;
+	const struct shared_receives *pool = &wait->pool;
+	const struct object *srq = trace_object(waits->trace, pool->srq);
 
-	if (!pool->name[0])
+	if (!srq || !srq->name)
 		return;
 	text_addf(t,
 		  "%sit receives from %s, to which %s %s posted for %" PRIu64
 		  " messages to its %u queue pairs",
-		  t->used ? ", " : "", pool->name, WORDS_N(pool->receives, "receive"),
+		  t->used ? ", " : "", srq->name, WORDS_N(pool->receives, "receive"),
 		  pool->receives == 1 ? "was" : "were", pool->messages, pool->users);
 	if (!wait->no_rnr_limit)
 		text_addf(t, ": a send that finds none fails with IBV_WC_RNR_RETRY_EXC_ERR");
@@ -177,11 +178,11 @@ static void put_last_post(struct text *t, const struct wait *wait)
 }
 
 /* Report which of the awaited operations the other end has done. */
-static void put_peer_work(struct text *t, const struct wait *wait)
+static void put_peer_work(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
 
-	put_pool(t, wait);
+	put_pool(t, waits, wait);
 	if (!work->known)
 		return;
 	if (!wait->oldest.thread) {
@@ -268,7 +269,7 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 			  "; the send fails after %s at the earliest (timeout %u, retry_cnt %u)",
 			  words_format_span(wait->retry_time, when), wait->timeout,
 			  wait->retry_cnt);
-	put_peer_work(&why, wait);
+	put_peer_work(&why, waits, wait);
 	if (why.used)
 		text_addf(t, ": %s", why.at);
 	text_fini(&why);

@@ -42,14 +42,15 @@
 /* The most copies of inherited objects: 1.4 GB. */
 enum { COPIES_MAX = 2000000 };
 
-/* While the queue pair is linked to its CQ. */
-static void store_receive_cq(const struct life *life)
+/* While the queue pair is linked to its CQ and SRQ. */
+static void store_receives(struct model *model, const struct life *life)
 {
-	struct receive_cq cq = life->kind == OBJECT_qp && life->peer ? queues_receive_cq(life)
-								     : (struct receive_cq){ 0 };
+	struct peer *peer = life->kind == OBJECT_qp && life->parents ? life->peer : NULL;
 
-	if (cq.id)
-		life->peer->left_cq = cq;
+	if (!peer)
+		return;
+	peer->left_cq = queues_receive_cq(life);
+	peer->left_shared = queues_shared_receives(&model->peers, life);
 }
 
 static void on_leave(void *arg, struct life *life, bool freed)
@@ -58,7 +59,7 @@ static void on_leave(void *arg, struct life *life, bool freed)
 
 	if (life->kind == OBJECT_qp && life->peer) {
 		life->peer->left = queues_peer_work(life);
-		store_receive_cq(life);
+		store_receives(model, life);
 		life->peer->hangup = life_hangup(life);
 	}
 	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
@@ -554,7 +555,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 		if (how == MODEL_EXITED || how == MODEL_KILLED)
 			queues_end_process(model, lives[i], how == MODEL_KILLED);
 	for (ssize_t i = 0; i < n; i++)
-		store_receive_cq(lives[i]);
+		store_receives(model, lives[i]);
 	for (ssize_t i = 0; i < n; i++)
 		lives_drop(&model->lives, lives[i]);
 	free(lives);

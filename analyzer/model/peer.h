@@ -48,6 +48,13 @@ struct receive_cq {
 	unsigned int others; /* other queue pairs whose outstanding receives complete there */
 };
 
+/* The SRQ of a queue pair, if several use it, and the messages that were posted to all of them. */
+struct shared_receives {
+	uint32_t srq; /* object; 0: none */
+	uint64_t receives, messages;
+	unsigned int users; /* queue pairs whose peers are known */
+};
+
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
 struct peer {
 	struct peer *same;          /* next queue pair of the same number, newest first */
@@ -59,8 +66,9 @@ struct peer {
 	struct device *device;   /* its context's; NULL: not known */
 	int64_t gone;            /* when it was destroyed or its process ended; INT64_MAX: exists */
 	struct moment destroyed; /* if it ended by a destroy */
-	struct peer_work left;   /* its work until it was destroyed, and the CQ of its receives */
+	struct peer_work left;   /* its work until it was destroyed, and where it received */
 	struct receive_cq left_cq;
+	struct shared_receives left_shared;
 	struct moment hangup; /* its rdma_disconnect(), if there was one before; id 0:0: none */
 	bool connected;       /* the following fields are valid */
 	bool is_rc;

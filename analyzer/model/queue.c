@@ -413,6 +413,40 @@ struct receive_cq queues_receive_cq(const struct life *qp)
 	return found;
 }
 
+/* How many messages has @sender posted? False: that is not known. */
+static bool count_messages(const struct peer *sender, uint64_t *ret_n)
+{
+	const struct queue *sq = sender && sender->life ? sender->life->sq : NULL;
+
+	if (!sender || (sender->life ? !sq || sq->doubt : !sender->left.known))
+		return false;
+	*ret_n = sender->life ? sq->to_receives : sender->left.to_receives;
+	return true;
+}
+
+struct shared_receives queues_shared_receives(struct peers *peers, const struct life *qp)
+{
+	const struct queue *rq = qp->rq && !qp->rq->doubt ? qp->rq : NULL;
+	const struct life *srq = rq && rq->owner != qp ? rq->owner : NULL;
+	struct shared_receives shared = { 0 };
+
+	for (const struct life_link *link = srq ? srq->children : NULL; link;
+	     link = link->next_child) {
+		struct peer *user = link->child->kind == OBJECT_qp ? link->child->peer : NULL;
+		uint64_t messages;
+
+		if (!user || !count_messages(peer_other(peers, user), &messages))
+			continue;
+		shared.messages += messages;
+		shared.users++;
+	}
+	if (shared.users > 1) {
+		shared.srq = srq->id;
+		shared.receives = rq->posted;
+	}
+	return shared;
+}
+
 /* The device context that @life depends on, directly or not. */
 static const struct life *context_of(const struct life *life)
 {

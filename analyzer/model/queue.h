@@ -471,6 +471,7 @@ struct peer_work queues_work_of(const struct peer *peer);
 
 /* The CQ of the receives of a queue pair that exists. */
 struct receive_cq queues_receive_cq(const struct life *qp);
+struct shared_receives queues_shared_receives(struct peers *peers, const struct life *qp);
 
 /*
  * The last destroyed queue pair that had the number of @qp, if it is still remembered; else NULL.

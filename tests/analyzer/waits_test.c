@@ -465,6 +465,70 @@ TEST(a_peer_that_waits_at_another_cq_does_not_wait_for_this_end)
 	peer_waits_at_another_cq(true);
 }
 
+static void create_second(struct story *s, int thread, struct ibv_qp_init_attr *attr)
+{
+	others[thread] = ends[thread];
+	others[thread].qp.qp_num = 0x31 + (uint32_t)thread;
+	story_do(s, thread, VERB_create_qp, 4, W(&others[thread].qp), W(&ends[thread].pd), W(attr));
+}
+
+/* Process 2 has an SRQ for two queue pairs, whose peers are those of process 1. */
+static void begin_shared(struct story *s, struct ibv_srq *srq)
+{
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8 } };
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[1].cq,
+					 .recv_cq = &ends[1].cq,
+					 .srq = srq,
+					 .cap = { .max_send_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+
+	begin_ends(s);
+	*srq = (struct ibv_srq){ .context = &ends[1].context, .pd = &ends[1].pd };
+	story_do(s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_do(s, 1, VERB_create_srq, 31, W(srq), W(&ends[1].pd), W(&of_srq));
+	ends[1].qp.srq = srq;
+	story_do(s, 1, VERB_create_qp, 4, W(&ends[1].qp), W(&ends[1].pd), W(&attr));
+	create_second(s, 1, &attr);
+	attr = (struct ibv_qp_init_attr){ .send_cq = &ends[0].cq,
+					  .recv_cq = &ends[0].cq,
+					  .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					  .qp_type = IBV_QPT_RC };
+	create_second(s, 0, &attr);
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	connect_qp(s, 0, &others[0], 0x32, 0x22, FAR);
+	connect_qp(s, 1, &others[1], 0x31, 0x21, FAR);
+	register_as(s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(s, 1, &ends[1].mr, FAR);
+}
+
+/* One client has used up the receives of all; @ends_first: the server is killed just before. */
+static void shared_receives_are_used_up(bool ends_first)
+{
+	struct ibv_srq srq;
+	struct story s;
+
+	begin_shared(&s, &srq);
+	story_post(&s, 1, VERB_post_srq_recv, &srq, 1, 0, (struct event_sge){ AT, 8, 0x20 });
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_post(&s, 0, VERB_post_send, &others[0].qp, 1, IBV_WR_SEND,
+		   (struct event_sge){ AT, 8, 0x10 });
+	polls_empty(&s, 0, &ends[0].cq);
+	s.now += SECOND;
+	if (ends_first)
+		story_exit(&s, PEER, SIGTERM);
+	s.now -= SECOND;
+	says_in_part(&s, "it receives from srq1, to which 1 receive was posted for 2 messages to "
+			 "its 2 queue pairs");
+}
+
+TEST(receives_of_an_srq_that_another_queue_pair_has_used_up)
+{
+	shared_receives_are_used_up(false);
+	shared_receives_are_used_up(true);
+}
+
 /* The recorder has seen process 1 in @state, calling no verb. */
 static void says_of_its_state(const char *state, const char *wchan, const char *wanted)
 {
