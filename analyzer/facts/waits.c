@@ -65,6 +65,7 @@ void waits_free(struct waits *waits)
 		drop_wait_before(&waits->well[i]);
 	for (size_t i = 0; i < waits->ngiven_up; i++)
 		activity_drop(&waits->given_up[i].late.theirs);
+	free(waits->destroyed);
 	free(waits->given_up);
 	free(waits->well);
 	free(waits->all);
@@ -520,6 +521,7 @@ void waits_note_destroy(struct waits *waits, struct model *model, const struct t
 {
 	struct wait_before *before = wait_before_of(waits, event->process);
 
+	waits_note_dropped(waits, model, event);
 	if (before && !is_wait_current(model, before) &&
 	    !note_wait_before(waits, model, event->process, event->time, before))
 		note_idle_process(waits, model, event->process, event->time, before);

@@ -150,6 +150,8 @@ static void put_sentences(struct text *t, const struct waits *waits, size_t fact
 		put_ignored(t, waits, &waits->all[i]);
 	}
 	put_dropped(t, waits, fact);
+	if (find_threads(waits, fact))
+		waits_describe_dropped(t, waits, find_threads(waits, fact));
 	put_threads(t, waits, fact, first);
 }
 

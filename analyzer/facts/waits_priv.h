@@ -99,6 +99,14 @@ struct wait_given_up {
 	uint32_t peer_of;         /* the process that gave up a wait for this one; 0: none */
 };
 
+/* The last queue pair that a process destroyed with completions to come, or not polled. */
+struct wait_destroyed {
+	uint32_t qp; /* object; 0: none */
+	uint32_t cq; /* object: the CQ of these completions */
+	uint64_t sends, messages;
+	struct moment at;
+};
+
 struct waits {
 	struct trace *trace;
 	struct fact_list *facts;
@@ -114,6 +122,8 @@ struct waits {
 	size_t nwell;
 	struct wait_given_up *given_up; /* by process */
 	size_t ngiven_up;
+	struct wait_destroyed *destroyed; /* by process */
+	size_t ndestroyed;
 	struct sent sent;
 };
 
@@ -137,3 +147,10 @@ void waits_store_before(struct waits *waits, struct wait_before *before, size_t 
 void waits_describe(struct text *t, const struct waits *waits, const struct wait *wait,
 		    const struct activity_note *note);
 void waits_describe_peers(struct text *t, const struct waits *waits, const struct wait *wait);
+
+/* The application begins to destroy a queue pair. */
+void waits_note_dropped(struct waits *waits, struct model *model, const struct trace_event *event);
+
+/* Add a sentence if the threads of @note polled for completions that this dropped. */
+void waits_describe_dropped(struct text *t, const struct waits *waits,
+			    const struct activity_note *note);

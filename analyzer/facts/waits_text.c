@@ -76,6 +76,9 @@ static bool put_destroyed(struct text *t, const struct waits *waits, const struc
 	if (wait->work.known && wait->work.sending && wait->gone != INT64_MAX)
 		text_addf(t, ", with %s outstanding, whose completions it had not polled",
 			  words_format_count(wait->work.sending, "send", n));
+	if (wait->work.unread && wait->gone != INT64_MAX)
+		text_addf(t, ", with %s of this end that it had not polled",
+			  words_format_count(wait->work.unread, "message", n));
 	return true;
 }
 

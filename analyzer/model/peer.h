@@ -25,6 +25,7 @@ enum { PEERS_DEAD = 1 << 14 };
 struct peer_work {
 	int state;           /* ABI_QPS_*, QP_UNKNOWN */
 	struct moment moved; /* when it moved to the state */
+	uint64_t unread;     /* messages that are in its CQ, not polled */
 	/* if `known` is false, the fields below are not valid */
 	bool known;
 	uint64_t sends;       /* all sends so far */

@@ -362,6 +362,8 @@ struct peer_work queues_peer_work(const struct life *qp)
 
 	if (qp->qp)
 		work.moved = qp->qp->moved;
+	if (!qp->unwatched && qp->arrived > qp->taken)
+		work.unread = qp->arrived - qp->taken;
 	if (!sq || !rq || sq->doubt || rq->doubt || queue_receiver(rq) != qp)
 		return work;
 	work.known = true;

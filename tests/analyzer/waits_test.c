@@ -529,6 +529,37 @@ TEST(receives_of_an_srq_that_another_queue_pair_has_used_up)
 	shared_receives_are_used_up(true);
 }
 
+/* Process 1 destroys its queue pair, and polls on for its send. */
+TEST(a_destroy_drops_the_completion_of_a_send)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	polls_empty(&s, 0, &ends[0].cq);
+	says_in_part(&s, "qp1 was destroyed by 1:21 with 1 signalled send outstanding: a destroy "
+			 "drops its completion; thread 1 polled cq1 empty 1000 times");
+}
+
+/* The message of process 1 had come when process 2 destroyed its queue pair. */
+TEST(a_destroy_drops_a_message_that_was_not_polled)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	polls_empty(&s, 1, &ends[1].cq);
+	s.now += SECOND;
+	story_exit(&s, PEER, SIGTERM);
+	s.now -= SECOND;
+	says_in_part(&s, ", with 1 message of this end that it had not polled, 0 sends posted by");
+}
+
 /* The recorder has seen process 1 in @state, calling no verb. */
 static void says_of_its_state(const char *state, const char *wchan, const char *wanted)
 {
