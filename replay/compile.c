@@ -20,7 +20,7 @@
 #include "replay/state/state.h"
 #include "replay/synth/synth.h"
 
-enum { PLAYERS_MAX = 256 };
+enum { PLAYERS_MAX = 256, AT_ONCE = 1 << 15 };
 
 #define MEMORY (256ul << 20) /* bytes of bytecode in memory; more go into a file */
 
@@ -145,13 +145,26 @@ static uint32_t count_players(const struct replay *r, bool serial)
 	return players;
 }
 
+/*
+ * Can all events be attributed to the objects that they use? Objects that the threads created one
+ * after the other may exist at once in the replay, so they must not be too many for a device.
+ */
+static bool is_alone(const struct replay *r)
+{
+	return !r->far && !r->pair && !r->cm && !r->options->processes && r->nreplicas <= AT_ONCE;
+}
+
 static int begin_compile(struct compile *c, bool serial)
 {
 	struct replay *r = c->r;
-	const struct schedule_options how = { r->contents,
-					      !r->contents && !r->lossy && !r->gaps &&
-						      r->cut == INT64_MIN,
-					      synth_needs_all_before, r };
+	bool whole = !r->contents && !r->lossy && !r->gaps && r->cut == INT64_MIN;
+	const struct schedule_options how = {
+		.contents = r->contents,
+		.counts = whole,
+		.groups = whole && is_alone(r),
+		.comes_after_all = synth_needs_all_before,
+		.arg = r,
+	};
 	struct order_source source;
 	int err = source_open(r->trace, &c->source);
 

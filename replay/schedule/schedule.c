@@ -18,6 +18,10 @@
  *	a request that fails       <- all earlier steps, since it stops queue pairs
  *	destroy, modify, query, the end of a process   <- all earlier steps
  *
+ * Verbs on queue pairs, completion queues and regions order only players that have objects in
+ * common (groups.h): a program of many threads, each with its own, would otherwise be played by one
+ * thread at a time.
+ *
  * A send to an unknown address waits for all earlier steps. So does one that reads or writes the
  * memory of another process, if contents are compared; and so does an event before which a
  * synthesized peer lets a queue pair fail.
@@ -29,7 +33,9 @@
 #include <stdlib.h>
 
 #include "core/model/operation.h"
+#include "replay/schedule/groups.h"
 #include "replay/schedule/receives.h"
+#include "replay/schedule/uses.h"
 
 enum { FREED = 3 };
 
@@ -47,6 +53,9 @@ struct schedule {
 	const struct relations *relations;
 	struct queue_marks *queues; /* by object */
 	struct receives *receives;  /* NULL: messages wait for all receives posted before */
+	struct groups *groups;      /* NULL: all players are one */
+	struct mark *group_control; /* by group: like `control` */
+	uint64_t *last;             /* by player: its last step */
 	uint64_t *known;            /* by player: for each player, steps it has waited for */
 	uint32_t nobjects, players;
 	struct schedule_options how;
@@ -76,6 +85,27 @@ static void add_wait(struct step *step, struct mark on)
 static void wait_for_all(struct step *step)
 {
 	add_wait(step, (struct mark){ EVERY_PLAYER, step->seq - 1 });
+}
+
+/* Are some players independent of each other? */
+static bool has_groups(const struct schedule *schedule)
+{
+	return schedule->groups && groups_count(schedule->groups) > 1;
+}
+
+/* Wait for all earlier steps of the player's group. */
+static void wait_for_group(const struct schedule *schedule, struct step *step)
+{
+	uint32_t group;
+
+	if (!has_groups(schedule)) {
+		wait_for_all(step);
+		return;
+	}
+	group = groups_of(schedule->groups, step->player);
+	for (uint32_t i = 1; i <= schedule->players; i++)
+		if (groups_of(schedule->groups, i) == group)
+			add_wait(step, (struct mark){ i, schedule->last[i] });
 }
 
 static uint32_t player_of(const struct schedule *schedule, struct event_id event)
@@ -316,6 +346,37 @@ static void schedule_event(struct schedule *schedule, struct step *step)
 		wait_for_all(step);
 }
 
+/*
+ * Note which objects the step uses. If that connects its group with another, it waits for all of
+ * both, and both wait for it.
+ */
+static void schedule_groups(struct schedule *schedule, struct step *step)
+{
+	uint32_t count = groups_count(schedule->groups), group;
+
+	uses_note(schedule->groups, schedule->relations, step->event.event, step->player);
+	group = groups_of(schedule->groups, step->player);
+	if (groups_count(schedule->groups) == count) {
+		add_wait(step, schedule->group_control[group]);
+		return;
+	}
+	wait_for_group(schedule, step);
+	if (has_groups(schedule))
+		schedule->group_control[group] = mark_of(step);
+	else
+		schedule->control = mark_of(step);
+}
+
+/* A control verb that changes something: later steps wait for it. */
+static void note_control(struct schedule *schedule, const struct step *step,
+			 const struct call *call)
+{
+	if (has_groups(schedule) && uses_is_local(call))
+		schedule->group_control[groups_of(schedule->groups, step->player)] = mark_of(step);
+	else
+		schedule->control = mark_of(step);
+}
+
 /* Add the waits of a call. A creation needs none: no event uses the object before it exists. */
 static void schedule_call(struct schedule *schedule, struct step *step, const struct call *call)
 {
@@ -330,9 +391,11 @@ static void schedule_call(struct schedule *schedule, struct step *step, const st
 		return;
 	if (schedule->receives && relation_of(schedule->relations, call->object)->stopped)
 		receives_mark_uneven(schedule->receives, call->object);
-	if (effect != EFFECT_CREATE && effect != EFFECT_GET)
-		wait_for_all(step);
-	schedule->control = mark_of(step);
+	if (has_groups(schedule) && !uses_is_local(call))
+		wait_for_all(step); /* it may use objects that any player created */
+	else if (effect != EFFECT_CREATE && effect != EFFECT_GET)
+		wait_for_group(schedule, step);
+	note_control(schedule, step, call);
 }
 
 /* Drop waits for steps that the player has waited for before, and which are thus done. */
@@ -363,6 +426,8 @@ void schedule_step(struct schedule *schedule, const struct ordered_event *ordere
 		.player = player_of(schedule, event->id),
 	};
 	add_wait(step, schedule->control);
+	if (has_groups(schedule))
+		schedule_groups(schedule, step);
 	if (schedule->how.comes_after_all &&
 	    schedule->how.comes_after_all(schedule->how.arg, event->id))
 		wait_for_all(step);
@@ -388,6 +453,7 @@ void schedule_step(struct schedule *schedule, const struct ordered_event *ordere
 		break;
 	}
 	drop_known_waits(schedule, step);
+	schedule->last[step->player] = step->seq;
 }
 
 int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
@@ -403,8 +469,11 @@ int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t 
 	schedule->how = how;
 	schedule->queues = calloc(nobjects, sizeof(*schedule->queues));
 	schedule->known = calloc((players + 1ul) * (players + 1ul), sizeof(*schedule->known));
-	if (!schedule->queues || !schedule->known ||
-	    (how.counts && receives_new(relations, nobjects, &schedule->receives))) {
+	schedule->last = calloc(players + 1ul, sizeof(*schedule->last));
+	schedule->group_control = calloc(players + 1ul, sizeof(*schedule->group_control));
+	if (!schedule->queues || !schedule->known || !schedule->last || !schedule->group_control ||
+	    (how.counts && receives_new(relations, nobjects, &schedule->receives)) ||
+	    (how.groups && groups_new(nobjects, players, &schedule->groups))) {
 		schedule_free(schedule);
 		return -ENOMEM;
 	}
@@ -417,6 +486,9 @@ void schedule_free(struct schedule *schedule)
 	if (!schedule)
 		return;
 	receives_free(schedule->receives);
+	groups_free(schedule->groups);
+	free(schedule->group_control);
+	free(schedule->last);
 	free(schedule->known);
 	free(schedule->queues);
 	free(schedule);

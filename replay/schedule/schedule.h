@@ -36,6 +36,7 @@ struct schedule;
 struct schedule_options {
 	bool contents; /* bytes are compared, so the order of writes to memory matters */
 	bool counts;   /* no post is missing, so the receive of each message can be counted */
+	bool groups;   /* threads that have no object in common need no order */
 	/* Must the event wait for all earlier steps, regardless of its kind? May be NULL. */
 	bool (*comes_after_all)(const void *arg, struct event_id event);
 	const void *arg;

@@ -526,3 +526,95 @@ TEST(waits_name_earlier_steps)
 		assert_backwards(&s);
 	}
 }
+
+/* With groups: players 1 and 2 have queues of their own, of which nobody else knows. */
+enum { OWN = DATAGRAMS, OTHER_CQ = OBJECTS };
+
+static void begin_groups(void)
+{
+	schedule_free(schedule);
+	assert_int_equal(schedule_new(&relations, OBJECTS, PLAYERS,
+				      (struct schedule_options){ .groups = true }, &schedule),
+			 0);
+}
+
+static struct step schedule_verb(uint32_t thread, enum verb verb, uint32_t object)
+{
+	const struct call c = { .verb = verb, .object = object, .end = 1 };
+
+	return schedule_event(
+		(struct trace_event){ .kind = TRACE_CALL, .id = { thread, 1 }, .call = &c });
+}
+
+TEST(control_verbs_of_threads_without_common_objects_have_no_order)
+{
+	struct step step;
+
+	begin_groups();
+	schedule_verb(1, VERB_create_qp, OWN);
+	schedule_post(1, VERB_post_recv, OWN);
+	schedule_verb(1, VERB_modify_qp, OWN);
+	step = schedule_verb(2, VERB_create_cq, OTHER_CQ);
+	assert_int_equal(step.nwaits, 0);
+	step = schedule_verb(2, VERB_destroy_cq, OTHER_CQ);
+	assert_int_equal(step.nwaits, 0);
+	step = schedule_post(1, VERB_post_recv, OWN);
+	assert_int_equal(step.nwaits, 0);
+}
+
+TEST(a_thread_that_begins_to_use_an_object_waits_for_all_of_its_users)
+{
+	struct step created, posted, step;
+
+	begin_groups();
+	created = schedule_verb(1, VERB_create_qp, OWN);
+	posted = schedule_verb(3, VERB_create_cq, OTHER_CQ);
+	step = schedule_post(2, VERB_post_recv, OWN);
+	assert_true(waits_for(&step, 1, created.seq));
+	assert_false(waits_for(&step, 3, posted.seq));
+	step = schedule_post(1, VERB_post_recv, OWN);
+	assert_true(waits_for(&step, 2, step.seq - 1));
+}
+
+TEST(a_destroy_waits_for_the_users_of_its_object)
+{
+	struct step first, second, step;
+
+	begin_groups();
+	schedule_verb(1, VERB_create_qp, OWN);
+	first = schedule_post(2, VERB_post_recv, OWN);
+	schedule_post(1, VERB_post_recv, OWN);
+	second = schedule_post(2, VERB_post_recv, OWN);
+	schedule_verb(3, VERB_create_cq, OTHER_CQ);
+	step = schedule_verb(1, VERB_destroy_qp, OWN);
+	assert_true(first.seq < second.seq);
+	assert_true(waits_for(&step, 2, second.seq));
+	assert_int_equal(step.nwaits, 1);
+	step = schedule_post(2, VERB_post_recv, OWN);
+	assert_true(waits_for(&step, 1, step.seq - 1));
+}
+
+/* The verb may use whatever any thread has created. */
+TEST(another_control_verb_waits_for_all_and_all_wait_for_it)
+{
+	struct step step;
+
+	begin_groups();
+	schedule_verb(1, VERB_create_qp, OWN);
+	step = schedule_verb(2, VERB_create_srq, OTHER_CQ);
+	assert_true(waits_for(&step, EVERY_PLAYER, step.seq - 1));
+	step = schedule_verb(1, VERB_modify_qp, OWN);
+	assert_true(waits_for(&step, 2, step.seq - 1));
+}
+
+TEST(an_event_of_a_device_connects_all)
+{
+	struct step step;
+
+	begin_groups();
+	schedule_verb(1, VERB_create_qp, OWN);
+	schedule_call(2, VERB_get_async_event);
+	schedule_verb(3, VERB_create_cq, OTHER_CQ);
+	step = schedule_verb(1, VERB_destroy_qp, OWN);
+	assert_true(waits_for(&step, EVERY_PLAYER, step.seq - 1));
+}
