@@ -22,6 +22,7 @@ static int synth_mr(struct replay *r, uint32_t id, struct replica *replica)
 	const struct object *o = trace_object(r->trace, id);
 	struct ibv_mr *mr = replica->handle;
 
+	replica->region = true;
 	replica->number = mr->lkey;
 	replica->rkey = mr->rkey;
 	if (map_put(&r->lkeys, process_key(o->process, o->number), id))

@@ -43,9 +43,7 @@ static const struct replica *find_region(const struct replay *r, const struct ma
 	if (!map_get(keys, process_key(process, key), &id))
 		return NULL;
 	mr = replica_of((struct replay *)r, (uint32_t)id);
-	return mr && !mr->implicit && trace_object(r->trace, (uint32_t)id)->kind == OBJECT_mr
-		       ? mr
-		       : NULL;
+	return mr && mr->region && !mr->implicit ? mr : NULL;
 }
 
 /* Like translate_local(), if the region is cached. */
@@ -297,7 +295,7 @@ static bool note_sent(struct replay *r, struct fast_post *f, const struct trace_
 
 	if (!f->takes_receive)
 		return true;
-	if (alone && requests_count(sent) >= SENT_FEW)
+	if (alone && requests_count(sent) == sent->size)
 		sent_remove_counted_of(r, f->replica->qp);
 	if (requests_count(sent) >= SENT_MOST)
 		return false;

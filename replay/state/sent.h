@@ -9,10 +9,7 @@
 struct replay;
 struct replica_qp;
 
-enum {
-	SENT_MOST = 4096, /* length of a list with counted messages */
-	SENT_FEW = 256,   /* from this length on counted messages are removed, if that is cheap */
-};
+enum { SENT_MOST = 4096 }; /* length of a list with counted messages */
 
 /*
  * Remove the messages that @receiver has counted from the list of its peer. The caller has

@@ -65,10 +65,12 @@ struct replica {
 	void *handle;                /* NULL: not created yet, destroyed, or never created */
 	struct ibv_context *context; /* the replay's; for a context: itself */
 	bool made;                   /* the object has existed in the replay */
-	bool created;                /* the call that created it is in the trace */
-	bool undestroyed;            /* the call that destroyed it is missing in the trace */
-	const char *why;             /* why it does not exist, if known */
-	uint32_t number, rkey;       /* in the replay; struct object has the recorded numbers */
+	bool region;                 /* MR: it has existed in the replay */
+	bool implicit;         /* MR: of the whole address space; only its used parts are memory */
+	bool created;          /* the call that created it is in the trace */
+	bool undestroyed;      /* the call that destroyed it is missing in the trace */
+	const char *why;       /* why it does not exist, if known */
+	uint32_t number, rkey; /* in the replay; struct object has the recorded numbers */
 	/* MR: the recorded and the replayed address that its keys count from */
 	uint64_t base_there, base_here;
 	struct replica_qp *qp;
@@ -81,7 +83,6 @@ struct replica {
 	bool tags; /* SRQ: it matches tags */
 	struct replica *next_holder;
 	bool holds;            /* it has requests that wait for free entries: held_requests.c */
-	bool implicit;         /* MR: of the whole address space; only its used parts are memory */
 	struct replica *last;  /* CQ: the queue pair of its last completion */
 	bool extended;         /* CQ: created by create_cq_ex */
 	int vectors_there;     /* context: recorded number of completion vectors; 0: not known */
