@@ -68,6 +68,16 @@ static bool is_done_at_return(enum verb verb)
 	return v->effect == EFFECT_DESTROY || v->effect == EFFECT_GET || v->blocks;
 }
 
+static bool has_outputs(const struct verb_info *v)
+{
+	if (v->effect == EFFECT_CREATE)
+		return true;
+	for (unsigned int i = 0; i < v->args.nfields; i++)
+		if (v->args.fields[i].dir & DIR_OUT)
+			return true;
+	return false;
+}
+
 static int compare_outputs(struct replay *r, const struct trace_event *event, const uint64_t *args,
 			   int64_t ret)
 {
@@ -75,7 +85,8 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 	char *json;
 	int err;
 
-	if (!call->out || call->failed || verb_failed(call->verb, ret))
+	if (!call->out || call->failed || verb_failed(call->verb, ret) ||
+	    !has_outputs(&verb_infos[call->verb]))
 		return 0;
 	err = args_out_json(call->verb, args, ret, &json);
 	if (err)

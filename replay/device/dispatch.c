@@ -86,10 +86,14 @@ void dispatch_undo(enum verb verb, int64_t ret)
 		dispatch_call((enum verb)destroyer, args);
 }
 
+static unsigned int (*count_refused)(void); /* NULL: not the software device */
+
+__attribute__((constructor)) static void find_count(void)
+{
+	count_refused = (unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_memory_refused");
+}
+
 unsigned int dispatch_refused(void)
 {
-	unsigned int (*refused)(void) =
-		(unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_memory_refused");
-
-	return refused ? refused() : 0;
+	return count_refused ? count_refused() : 0;
 }

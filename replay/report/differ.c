@@ -121,6 +121,16 @@ const struct tolerance tolerances[] = {
 };
 /* clang-format on */
 
+/* Like fnmatch(3), which takes long to find that the first letters differ. */
+static bool matches(const char *pattern, const char *text)
+{
+	while (*pattern && *pattern == *text && *pattern != '*' && *pattern != '?')
+		pattern++, text++;
+	if (*pattern != '*' && *pattern != '?')
+		return *pattern == *text;
+	return !strcmp(pattern, "*") || !fnmatch(pattern, text, 0);
+}
+
 /*
  * Why a difference of @verb at @path is tolerated; NULL if it is a divergence.
  * @other: the device is not the recorded one.
@@ -131,7 +141,7 @@ static const char *find_tolerance(enum verb verb, const char *path, bool other)
 
 	name += strncmp(name, "ibv_", 4) ? 0 : 4;
 	for (const struct tolerance *t = tolerances; t->verb; t++)
-		if (!fnmatch(t->verb, name, 0) && !fnmatch(t->path, path, 0))
+		if (matches(t->verb, name) && matches(t->path, path))
 			return t->other && !other ? NULL : t->reason;
 	return NULL;
 }
@@ -158,14 +168,19 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 	return text;
 }
 
-/* Report a divergence, unless a row of the tolerances matches @path ("failed", for example). */
-static void report_divergence(struct outcome *outcome, const char *path, const struct divergence *d)
+/* Does a row of the tolerances match @path ("failed", for example)? Notes that. */
+static bool note_tolerated(struct outcome *outcome, enum verb verb, const char *path)
 {
-	const char *reason = find_tolerance(d->verb, path, outcome_is_other_device(outcome));
+	const char *reason = find_tolerance(verb, path, outcome_is_other_device(outcome));
 
 	if (reason)
 		outcome_note_tolerated(outcome, reason);
-	else
+	return reason;
+}
+
+static void report_divergence(struct outcome *outcome, const char *path, const struct divergence *d)
+{
+	if (!note_tolerated(outcome, d->verb, path))
 		outcome_add_divergence(outcome, d);
 }
 
@@ -233,9 +248,17 @@ static void compare_values(struct outcome *outcome, struct event_id event, enum 
 	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
 	char there[96], here[96];
 
-	differ_check_texts(outcome, event, verb, object, path,
-			   field_text(path, names, recorded, there),
-			   field_text(path, names, replayed, here));
+	if (note_tolerated(outcome, verb, path))
+		return;
+	outcome_add_divergence(outcome,
+			       &(struct divergence){
+				       .event = event,
+				       .verb = verb,
+				       .field = path,
+				       .recorded = field_text(path, names, recorded, there),
+				       .replayed = field_text(path, names, replayed, here),
+				       .object = object,
+			       });
 }
 
 void differ_check_numbers(struct outcome *outcome, struct event_id event, enum verb verb,

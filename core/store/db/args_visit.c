@@ -152,10 +152,7 @@ static size_t put_text(char path[PATH], size_t n, const char *text)
 	return n + length;
 }
 
-/*
- * Add the path of @place to @path; returns its length. It does not use snprintf(), which is slow: a
- * replay needs the path of each result of a verb.
- */
+/* Add the path of @place to @path; returns its length. */
 static size_t put_path(const struct path_visit *paths, const struct args_place *place,
 		       char path[PATH])
 {
@@ -170,10 +167,17 @@ static size_t put_path(const struct path_visit *paths, const struct args_place *
 	return n < PATH ? n : PATH - 1;
 }
 
+static bool is_equal(const struct json_node *a, const struct json_node *b)
+{
+	return b && a->kind == JSON_INT && b->kind == JSON_INT && a->number == b->number;
+}
+
 static int visit_leaf(const struct path_visit *paths, const struct args_place *place)
 {
 	char path[PATH];
 
+	if (is_equal(place->value, place->other))
+		return 0;
 	put_path(paths, place, path);
 	return paths->visit(paths->arg, place->field, path, place->value, place->other);
 }

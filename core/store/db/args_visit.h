@@ -53,7 +53,8 @@ int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
 /*
  * Called for each value: @path is its path in the trace, such as "attr.ah_attr.dlid" or
  * "entries[2].gid.raw". An array of scalars is one value. @other: the value in the second
- * structure, or NULL. Returns 0, or a result that args_visit_values() returns at once.
+ * structure, or NULL; not called for two numbers that are equal. Returns 0, or a result that
+ * args_visit_values() returns at once.
  */
 typedef int args_value_visitor(void *arg, const struct field_info *field, const char *path,
 			       const struct json_node *value, const struct json_node *other);

@@ -57,6 +57,12 @@ TEST(a_value_behind_a_pointer_has_the_path_of_the_pointer)
 	assert_string_equal(seen, "port_num=1/- pkey=5/6 ");
 }
 
+TEST(two_numbers_that_are_equal_are_skipped)
+{
+	walk_args(VERB_reg_mr, "{\"pd\":1,\"addr\":2}", "{\"pd\":1,\"addr\":3}", NULL);
+	assert_string_equal(seen, "addr=2/3 ");
+}
+
 TEST(null_has_no_values)
 {
 	walk_args(VERB_modify_qp, "{\"qp\":1,\"attr\":null}", NULL, NULL);
