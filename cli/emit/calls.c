@@ -16,6 +16,7 @@
 #include "cli/emit/call_order.h"
 #include "cli/emit/names.h"
 #include "cli/emit/result.h"
+#include "core/wire/event_object.h"
 
 static const struct verb_info *info_of(const struct call *call)
 {
@@ -349,11 +350,23 @@ static add_function *const rows[VERB_COUNT] = {
 };
 /* clang-format on */
 
+/* Does the call get or acknowledge an event of a port, or of the device itself? */
+static bool is_device_event(const struct call *call)
+{
+	const struct args *args = call->verb == VERB_get_async_event ? call->out : call->args;
+	int64_t type;
+
+	return (call->verb == VERB_get_async_event || call->verb == VERB_ack_async_event) &&
+	       args_get(args, ARG(event.event_type), &type) && event_object(type) == OBJECT_device;
+}
+
 /* Why the call can be omitted from the program without loss; NULL: it cannot. */
 static const char *find_reason(const struct call *call)
 {
 	const struct verb_info *info = info_of(call);
 
+	if (is_device_event(call))
+		return "no program causes events of a device or its ports";
 	if (info->via == VIA_CM)
 		return "only the verbs inside it are included";
 	if (call->end < 0)

@@ -358,6 +358,38 @@ static void begin_expect_call(struct maker *maker, const struct poll *poll, cons
 	}
 }
 
+/*
+ * Statuses that no request causes: of end-to-end contexts, which libibverbs does not have, and of
+ * failures of a device.
+ */
+static bool is_unprovoked(uint32_t status)
+{
+	switch (status) {
+	case IBV_WC_LOC_EEC_OP_ERR:
+	case IBV_WC_LOC_RDD_VIOL_ERR:
+	case IBV_WC_REM_INV_RD_REQ_ERR:
+	case IBV_WC_REM_ABORT_ERR:
+	case IBV_WC_INV_EECN_ERR:
+	case IBV_WC_INV_EEC_STATE_ERR:
+	case IBV_WC_FATAL_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+	case IBV_WC_GENERAL_ERR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int refuse_status(const struct program *program, const struct wc *wc)
+{
+	const char *name = enum_name(enum_find("ibv_wc_status"), wc->status);
+
+	return program_refuse(program,
+			      "a completion has %s, which no request causes: the device failed, or "
+			      "the error was injected; --to ends the program before it",
+			      name ? name : "an unknown status");
+}
+
 /* Add the statement for completion @wc, @times in a row. */
 static int add_completion(struct maker *maker, const struct poll *poll, const struct wc *wc,
 			  uint32_t times)
@@ -369,6 +401,8 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	char name[NAME_TEXT];
 	int err;
 
+	if (is_unprovoked(wc->status))
+		return refuse_status(program, wc);
 	begin_expect_call(maker, poll, wc);
 	phrase_number(phrase, 'd', times);
 	phrase_addf(phrase, ", &(struct ibv_wc){\n\t.wr_id = ");

@@ -4,6 +4,7 @@
 #include "cli/emit/write.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "cli/emit/helpers.h"
 #include "cli/emit/listing.h"
 #include "cli/emit/names.h"
+#include "core/store/read/described.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 enum { COUNTERS_A_LINE = 5, THREADS_A_LINE = 6, TURNS_A_LINE = 6 };
@@ -31,6 +34,41 @@ static void add_omissions(const struct program *program, struct text *text)
 	}
 }
 
+/* The first port of the device that was opened first. */
+struct first_port {
+	struct trace *trace;
+	bool ethernet;
+};
+
+static void note_link_layer(void *arg, int64_t number, const char *text)
+{
+	struct first_port *port = arg;
+
+	port->ethernet =
+		text ? !strcmp(text, "IBV_LINK_LAYER_ETHERNET") : number == IBV_LINK_LAYER_ETHERNET;
+}
+
+static void note_device(void *arg, const struct described_device *device)
+{
+	struct first_port *port = arg;
+
+	described_attribute(port->trace, device->id, 1, "$.link_layer", note_link_layer, port);
+}
+
+/* On InfiniBand, verbs that the recorded device refused may succeed, and the other way around. */
+static void add_link_layer(const struct program *program, struct text *text)
+{
+	struct first_port port = { .trace = trace_part(program->trace, 0) };
+
+	described_opened(port.trace, note_device, &port);
+	if (port.ethernet)
+		text_addf(
+			text,
+			" * The recorded device was an Ethernet device (RoCE); the software device of\n"
+			" * Verbatim is one with VERBATIM_SOFT_LINK=roce in the environment.\n"
+			" *\n");
+}
+
 static void add_opening(const struct program *program, struct text *text)
 {
 	const char *command = trace_meta(program->trace, "command");
@@ -39,11 +77,12 @@ static void add_opening(const struct program *program, struct text *text)
 	names_add_comment(text, program->path);
 	text_addf(text, ",\n * a recording of: ");
 	names_add_comment(text, command ? command : "an unknown program");
+	text_addf(text, "\n *\n"
+			" *\tcc -o repro repro.c -libverbs -lpthread\n"
+			" *\t./repro [DEVICE [PORT [GID-INDEX]]]\n"
+			" *\n");
+	add_link_layer(program, text);
 	text_addf(text,
-		  "\n *\n"
-		  " *\tcc -o repro repro.c -libverbs -lpthread\n"
-		  " *\t./repro [DEVICE [PORT [GID-INDEX]]]\n"
-		  " *\n"
 		  " * Exit status 0 if each verb and completion is as recorded; 1 at the first\n"
 		  " * difference, after printing its recorded event as thread:number.\n"
 		  " *\n"

@@ -122,7 +122,7 @@ const struct tolerance tolerances[] = {
 /* clang-format on */
 
 /* Like fnmatch(3), which takes long to find that the first letters differ. */
-static bool matches(const char *pattern, const char *text)
+static bool matches_pattern(const char *pattern, const char *text)
 {
 	while (*pattern && *pattern == *text && *pattern != '*' && *pattern != '?')
 		pattern++, text++;
@@ -141,7 +141,7 @@ static const char *find_tolerance(enum verb verb, const char *path, bool other)
 
 	name += strncmp(name, "ibv_", 4) ? 0 : 4;
 	for (const struct tolerance *t = tolerances; t->verb; t++)
-		if (matches(t->verb, name) && matches(t->path, path))
+		if (matches_pattern(t->verb, name) && matches_pattern(t->path, path))
 			return t->other && !other ? NULL : t->reason;
 	return NULL;
 }
