@@ -62,11 +62,9 @@ static void add_link_layer(const struct program *program, struct text *text)
 
 	described_opened(port.trace, note_device, &port);
 	if (port.ethernet)
-		text_addf(
-			text,
-			" * The recorded device was an Ethernet device (RoCE); the software device of\n"
-			" * Verbatim is one with VERBATIM_SOFT_LINK=roce in the environment.\n"
-			" *\n");
+		text_addf(text, " * The recorded device was an Ethernet device (RoCE). Verbatim's "
+				"software\n * device is one with VERBATIM_SOFT_LINK=roce in the "
+				"environment.\n *\n");
 }
 
 static void add_opening(const struct program *program, struct text *text)
