@@ -24,6 +24,7 @@
 
 #include "shim/soft/cm/cm_path.h"
 #include "shim/soft/fabric/node.h"
+#include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/uplink.h"
 #include "shim/soft/network/engine.h"
 #include "shim/soft/network/mads.h"
@@ -161,7 +162,7 @@ static struct mad make_mad(const struct cm_name *to, const struct cm_msg *msg)
 	uint32_t from = own_id(msg->from.serial);
 
 	return (struct mad){
-		.tid = from ? from : to->serial,
+		.tid = msg->tid ? msg->tid : from,
 		.attr_id = attribute_of(msg->type),
 		.attr_mod = msg->ece.attr_mod,
 		.vendor_id = msg->ece.vendor_id,
@@ -182,6 +183,7 @@ static struct mad make_mad(const struct cm_name *to, const struct cm_msg *msg)
 		.reason = to->serial ? msg->status : REJ_TIMEOUT,
 		.info_length = to->serial ? 0 : 8,
 		.info = to->serial ? 0 : own_guid(),
+		.ack_delay = profile_limits()->local_ca_ack_delay,
 		.status = msg->status,
 	};
 }
@@ -255,6 +257,7 @@ static struct cm_msg message_of(const struct in6_addr *from, const struct mad *m
 {
 	struct cm_msg msg = {
 		.type = type_of(mad->attr_id),
+		.tid = mad->tid,
 		.from = { .node = CM_AWAY, .serial = mad->local_id },
 		.ece = { .vendor_id = mad->vendor_id, .attr_mod = mad->attr_mod },
 		.qpn = mad->qpn,
@@ -292,7 +295,7 @@ static int put_answer(uint64_t id, struct cm_msg *msg)
 /* Answer a message whose id or service does not exist, or whose listener's backlog is full. */
 static void refuse_message(const struct cm_msg *msg, int err)
 {
-	struct cm_msg reply = { .ps = msg->ps };
+	struct cm_msg reply = { .tid = msg->tid, .dst = msg->dst, .ps = msg->ps };
 
 	switch (msg->type) {
 	case CM_REQ:

@@ -124,9 +124,16 @@ void cm_conn_note_peer_death(struct cm_id *id)
 	}
 }
 
+/* The destination of a request was the address of the id that answers it. */
 static struct cm_msg make_message(const struct cm_id *id, enum cm_type type)
 {
-	return (struct cm_msg){ .type = type, .from.serial = id->serial, .ps = id->ps };
+	return (struct cm_msg){
+		.type = type,
+		.tid = type == CM_DREQ ? 0 : id->tid,
+		.from.serial = id->serial,
+		.dst = id->src,
+		.ps = id->ps,
+	};
 }
 
 static void set_private(struct cm_msg *msg, const void *data, size_t len)

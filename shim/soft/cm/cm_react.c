@@ -25,7 +25,13 @@
 /* Answer the sender of @msg, since the receiver does not exist. */
 static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t status)
 {
-	struct cm_msg reply = { .type = type, .ps = msg->ps, .status = status };
+	struct cm_msg reply = {
+		.type = type,
+		.tid = msg->tid,
+		.dst = msg->dst,
+		.ps = msg->ps,
+		.status = status,
+	};
 
 	reply.from.serial = msg->to;
 	if (cm_name_is_away(&msg->from))
@@ -100,6 +106,7 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 	id->ack_timeout = listener->ack_timeout;
 	id->qkey = CM_UDP_QKEY;
 	id->peer = msg->from;
+	id->tid = msg->tid;
 	id->mtu = msg->mtu;
 	id->retry_count = msg->retry_count;
 	copy_parameters(id, msg);
@@ -238,6 +245,7 @@ static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 		receive_reject(id, msg);
 		break;
 	case CM_DREQ:
+		id->tid = msg->tid;
 		receive_disconnect(id);
 		break;
 	case CM_DREP:

@@ -36,6 +36,8 @@ enum {
 
 struct cm_msg {
 	uint64_t magic;
+	/* to or from another machine: the transaction ID; 0: one of the sender's own */
+	uint64_t tid;
 	uint32_t type;
 	uint32_t to; /* serial of the receiving id */
 	struct cm_name from;

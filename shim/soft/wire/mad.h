@@ -27,7 +27,7 @@ enum {
 	F(remote_lid) F(local_gid_high) F(local_gid_low) F(remote_gid_high)	\
 	F(remote_gid_low) F(rate) F(traffic_class) F(hop_limit) F(ack_timeout)	\
 	F(failover) F(rejected) F(info_length) F(reason) F(info)		\
-	F(service_timeout) F(status)
+	F(service_timeout) F(status) F(ack_delay)
 
 /* The fields of each message, in order: F is a field, G a gap, each with its number of bits. */
 #define MAD_REQ(F, G)								\
@@ -48,7 +48,7 @@ enum {
 #define MAD_REP(F, G)								\
 	F(32, local_id) F(32, remote_id) F(32, qkey) F(24, qpn) G(32) G(8)	\
 	F(24, psn) G(8) F(8, responder_resources) F(8, initiator_depth)		\
-	G(5) F(2, failover) F(1, flow_control) F(3, rnr_retry_count) F(1, srq)	\
+	F(5, ack_delay) F(2, failover) F(1, flow_control) F(3, rnr_retry_count) F(1, srq)	\
 	G(4) F(64, ca_guid)
 #define MAD_RTU(F, G)	F(32, local_id) F(32, remote_id)
 #define MAD_DREQ(F, G)	F(32, local_id) F(32, remote_id) F(24, qpn) G(8)

@@ -84,9 +84,10 @@ static void show_name(const char *name, const struct cm_name *it)
 static void show_msg(const struct cm_msg *m)
 {
 	text_addf(&out,
-		  " type %u ps %x qpn %u qkey %u psn %u status %u qp_type %u resources %u depth %u "
+		  " type %u tid %" PRIx64
+		  " ps %x qpn %u qkey %u psn %u status %u qp_type %u resources %u depth %u "
 		  "flow %u retry %u rnr %u srq %u mtu %u ece %u %u",
-		  m->type, m->ps, m->qpn, m->qkey, m->psn, m->status, m->qp_type,
+		  m->type, m->tid, m->ps, m->qpn, m->qkey, m->psn, m->status, m->qp_type,
 		  m->responder_resources, m->initiator_depth, m->flow_control, m->retry_count,
 		  m->rnr_retry_count, m->srq, m->mtu, m->ece.vendor_id, m->ece.attr_mod);
 	show_name("from", &m->from);
