@@ -97,8 +97,7 @@ struct cm_id {
 	bool destroyed;    /* exists only until @unsent is sent */
 	struct cm_msg unsent;
 
-	uint64_t
-		tid; /* transaction ID of the last request from another machine: answers repeat it */
+	uint64_t tid; /* of the last request from another machine */
 	uint32_t qkey;
 	uint32_t remote_qpn;
 	uint32_t sq_psn, rq_psn;
