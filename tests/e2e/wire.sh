@@ -345,6 +345,23 @@ exported_packets_are_those_captured() {
 		is "others" "$(diff "$tmp/exported" "$tmp/captured" | cut -c 1-200 | head -n 6)" ""
 }
 
+# Field by field, with the reasons of packets.py; tests/hardware/wire_packets.sh has stored them.
+packets_are_those_of_soft_roce() {
+	local pid server VERBATIM_SOFT_LAG=2000
+	ip link set v0 gso_max_segs 1 && nsenter -t $other -n ip link set v1 gso_max_segs 1 ||
+		return
+	dumpcap -q -i v0 -w "$tmp/cap.pcapng" 2>"$tmp/dumpcap" & pid=$!
+	await grep -q 'File:' "$tmp/dumpcap" || return
+	one timeout 60 "$apps/cm_packets" listen $here 7471 >"$tmp/server" 2>&1 & server=$!
+	await grep -q listening "$tmp/server" &&
+		two timeout 60 "$apps/cm_packets" connect $here 7471 >"$tmp/client" 2>&1 &&
+		wait $server && stop_capture $pid "$tmp/cap.pcapng" ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+	python3 tests/e2e/wire/packets.py "$tmp/cap.pcapng" tests/e2e/wire/rxe.pcapng.gz \
+		client,server >"$tmp/out" || { cat "$tmp/out"; return 1; }
+	is "packets" "$(tail -n 1 "$tmp/out")" "86 packets"
+}
+
 # docs/examples: namespaces in place of containers, and the fields of the others.
 the_example_runs() {
 	timeout 60 sh "$root/docs/examples/two-networks.sh" ibv_rc_pingpong -g 0 -n 20 \
@@ -442,6 +459,7 @@ fi
 if command -v dumpcap >/dev/null && command -v tshark >/dev/null; then
 	try packets_are_well_formed
 	try_in_turn exported_packets_are_those_captured
+	try_in_turn packets_are_those_of_soft_roce
 else
 	skip "packets are well-formed" "wireshark is not installed"
 fi

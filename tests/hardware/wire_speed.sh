@@ -1,10 +1,6 @@
 #!/usr/bin/env bash
 # The speed of the software device on a wire, and of Linux's Soft-RoCE on the same kind of wire:
-# each program with both, in turn, and a table.
-#
-# Soft-RoCE works only in the machine's own namespace, so its two devices are the ends of a cable
-# there, and rules of routing send packets through the cable. The software device has another cable
-# between two namespaces, since Soft-RoCE has the port in that one.
+# each program with both, in turn, and a table (lib/ends.sh).
 #
 # Each program ends after 100 s at the latest, so the list does, too. The table has the medians of
 # ROUNDS. They are judged with VERBATIM_VM_ACCEL=kvm only: in an emulated machine an instruction
@@ -16,49 +12,7 @@ in_machine -t $((600 + 900 * ROUNDS))
 AWAIT_SECONDS=60
 unset VERBATIM_DEVICE VERBATIM_SESSIONS
 PATH=${PATH#*/quick:} # perftest as it is, whose rates are right
-here=10.99.0.1 there=10.99.0.2
-
-unshare -n sleep 1400 & one=$!
-unshare -n sleep 1400 & two=$!
-trap 'kill $one $two; rm -rf "$tmp"' EXIT
-stop_all() { # but those that sleep
-	local pid
-	for pid in $(jobs -p); do
-		[ "$pid" = $one ] || [ "$pid" = $two ] || kill -KILL "$pid" 2>/dev/null
-	done
-}
-is_apart() { [ "$(readlink /proc/$1/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
-await is_apart $one
-await is_apart $two
-
-ip link add v0 mtu 1500 type veth peer name v1 mtu 1500 netns $one
-ip link set v0 netns $two
-nsenter -t $two -n sh -c "ip link set lo up; ip addr add $here/24 dev v0; ip link set v0 up"
-nsenter -t $one -n sh -c "ip link set lo up; ip addr add $there/24 dev v1; ip link set v1 up"
-
-# What leaves for the other end takes the cable; only what has arrived is for this machine.
-join_ends() {
-	local each
-	ip link add r0 mtu 1500 type veth peer name r1 mtu 1500
-	for each in r0 r1 all; do
-		echo 0 >/proc/sys/net/ipv4/conf/$each/rp_filter
-		echo 1 >/proc/sys/net/ipv4/conf/$each/accept_local
-	done
-	ip addr add $here/24 dev r0 && ip addr add $there/24 dev r1 &&
-		ip link set r0 up && ip link set r1 up &&
-		ip route add $there dev r0 src $here table 100 &&
-		ip route add $here dev r1 src $there table 101 &&
-		ip rule add pref 10 iif r0 lookup local &&
-		ip rule add pref 11 iif r1 lookup local &&
-		ip rule add pref 20 to $there lookup 100 &&
-		ip rule add pref 21 to $here lookup 101 &&
-		ip rule add pref 30 lookup local && ip rule del pref 0 &&
-		ip neigh replace $there dev r0 nud permanent \
-			lladdr "$(cat /sys/class/net/r1/address)" &&
-		ip neigh replace $here dev r1 nud permanent \
-			lladdr "$(cat /sys/class/net/r0/address)" &&
-		rdma link add rxe1 type rxe netdev r0 && rdma link add rxe2 type rxe netdev r1
-}
+. tests/hardware/lib/ends.sh
 join_ends || { echo "skip wire_speed: no Soft-RoCE on a veth"; exit 0; }
 
 gid_of() { # device, address in hexadecimal digits
@@ -69,10 +23,6 @@ soft_server="-d verbatim0 -x 0" soft_client=$soft_server
 
 at_rxe_server() { "$@"; }
 at_rxe_client() { "$@"; }
-soft() { # process with the namespace, interface, command
-	VERBATIM_SOFT_FABRIC=$tmp/$2 VERBATIM_SOFT_WIRE=$2 nsenter -t $1 -n \
-		env LD_PRELOAD="$libs/libverbatim-soft.so" "${@:3}"
-}
 at_soft_server() { soft $two v0 "$@"; }
 at_soft_client() { soft $one v1 "$@"; }
 
