@@ -213,13 +213,13 @@ ucx() { # transports, options
 		>"$tmp/client" 2>&1 && wait $server ||
 		{ cat "$tmp/server" "$tmp/client"; return 1; }
 }
-fabrics() { # endpoint
+fabrics() { # endpoint, provider
 	local server
 	next_port
-	one timeout 60 fi_pingpong -p verbs -e $1 -I "$(share 5 50)" -c -B $port \
+	one timeout 60 fi_pingpong -p "$2" -e $1 -I "$(share 5 50)" -c -B $port \
 		>"$tmp/server" 2>&1 & server=$!
 	await listens $port || return
-	two timeout 60 fi_pingpong -p verbs -e $1 -I "$(share 5 50)" -c -P $port $here \
+	two timeout 60 fi_pingpong -p "$2" -e $1 -I "$(share 5 50)" -c -P $port $here \
 		>"$tmp/client" 2>&1 && wait $server ||
 		{ cat "$tmp/server" "$tmp/client"; return 1; }
 }
@@ -446,8 +446,9 @@ else
 	skip "UCX" "ucx-utils is not installed"
 fi
 if command -v fi_pingpong >/dev/null; then
-	try_in_turn "libfabric, messages" fabrics msg
-	try_in_turn "libfabric, datagrams" fabrics dgram
+	try_in_turn "libfabric, messages" fabrics msg verbs
+	try_in_turn "libfabric, datagrams" fabrics dgram verbs
+	try_in_turn "libfabric, reliable datagrams" fabrics rdm "verbs;ofi_rxm"
 else
 	skip "libfabric" "libfabric-bin is not installed"
 fi

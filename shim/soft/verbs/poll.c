@@ -267,9 +267,12 @@ bool poll_finds_none(struct soft_cq *cq)
 	}
 	/* receiving packets takes longer than reading an entry */
 	vain_polls += unlikely(pending_receive) ? VAIN_POLLS / VAIN_RECEIVES : 1;
-	if (unlikely(vain_polls >= VAIN_POLLS))
+	if (likely(vain_polls < VAIN_POLLS && !pending_receive))
+		return true;
+	if (vain_polls >= VAIN_POLLS)
 		yield_processor();
-	return true;
+	/* what a thread of this process has received meanwhile comes before what it reports later */
+	return is_empty_now(cq);
 }
 
 /* The next entry, or NULL. Callers hold the lock of polls. */
