@@ -271,7 +271,7 @@ bool poll_finds_none(struct soft_cq *cq)
 		return true;
 	if (vain_polls >= VAIN_POLLS)
 		yield_processor();
-	/* what a thread of this process has received meanwhile comes before what it reports later */
+	/* what another thread has received meanwhile comes before what it reports later */
 	return is_empty_now(cq);
 }
 
