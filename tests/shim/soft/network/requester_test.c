@@ -79,6 +79,7 @@ static void open_side(struct side *s, const char *wire, int seed)
 	snprintf(model, sizeof(model), "%s%d", bad, seed);
 	setenv("VERBATIM_SOFT_FABRIC", s->fabric, 1);
 	setenv("VERBATIM_SOFT_WIRE", wire, 1);
+	setenv("VERBATIM_SOFT_LAG", "20000", 1); /* the other one may have no processor for long */
 	if (!getenv("NETEM"))
 		setenv("VERBATIM_SOFT_LINK_MODEL", model, 1);
 	end_open(&s->own);
@@ -151,6 +152,8 @@ static struct ibv_wc wait_for_wc(struct end *e)
 	for (;;) {
 		assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
 		if (ibv_poll_cq(e->cq, 1, &wc)) {
+			if (wc.status != IBV_WC_SUCCESS)
+				fprintf(stderr, "%s\n", ibv_wc_status_str(wc.status));
 			assert_int_equal(wc.status, IBV_WC_SUCCESS);
 			return wc;
 		}
