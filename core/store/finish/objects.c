@@ -487,7 +487,7 @@ void objects_fini(struct objects *objects)
  */
 static struct objects_cache_entry *replace_entry(struct objects_cache *cache, unsigned int i)
 {
-	cache->entries[i ^ 1] = cache->entries[i];
+	cache->entries[i + 1] = cache->entries[i];
 	return &cache->entries[i];
 }
 

@@ -79,16 +79,14 @@ struct objects_cache {
 	struct objects_cache_entry entries[512];
 };
 
-/*
- * The index of the first of two entries that may have an answer; the second is at this index ^ 1.
- */
+/* The index of the first of two entries that may have an answer; the second follows it. */
 static inline unsigned int objects_entry(uint32_t process, int kind, uint64_t handle, uint32_t cq)
 {
 	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
 		      (uint64_t)cq << 24) *
 		     0x9e3779b97f4a7c15ull;
 
-	return (unsigned int)(h >> 55);
+	return (unsigned int)(h >> 56) * 2;
 }
 
 static inline bool objects_answers(const struct objects_cache_entry *e, uint32_t process, int kind,
@@ -108,7 +106,7 @@ static inline const struct objects_cache_entry *objects_cached(const struct obje
 
 	if (objects_answers(&cache->entries[i], process, kind, handle, cq, time))
 		return &cache->entries[i];
-	i ^= 1;
+	i++;
 	return objects_answers(&cache->entries[i], process, kind, handle, cq, time)
 		       ? &cache->entries[i]
 		       : NULL;

@@ -102,6 +102,23 @@ TEST(cached_queue_pairs_are_those_that_are_found)
 			}
 }
 
+static bool is_cached(uint32_t number, uint32_t cq)
+{
+	return objects_cached(&cache, 1, OBJECTS_QP_NUMBER, number, cq, 30);
+}
+
+TEST(two_objects_that_alternate_stay_cached)
+{
+	for (uint32_t a = 1; a <= 128; a++)
+		for (uint32_t b = 1; b <= 128; b++) {
+			cache = empty;
+			objects_cache_qp(&cache, &objects, 1, a, CQ_A, 30);
+			objects_cache_qp(&cache, &objects, 1, b, CQ_B, 30);
+			assert_true(is_cached(a, CQ_A));
+			assert_true(is_cached(b, CQ_B));
+		}
+}
+
 TEST(cached_objects_are_those_that_are_found)
 {
 	static const int64_t times[] = { 9, 10, 19, 20, 29, 30, 25, 12, FORKED };
