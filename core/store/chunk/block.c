@@ -225,14 +225,13 @@ static int add_kind(struct kind_counts *kinds, uint32_t flagged, uint32_t events
 static int count_kinds(struct block *block, struct kind_counts *kinds)
 {
 	uint32_t events = block_count(block, COLUMN_kind), counts[FLAGGED] = { 0 };
-	int err = block_need(block, COLUMN_kind);
+	int err = block_need(block, COLUMN_kind) ?: block_spread(block, COLUMN_kind);
+	const uint64_t *of = block->views[COLUMN_kind].values;
 
 	for (uint32_t i = 0; i < events && !err; i++) {
-		uint64_t kind = block_get(block, COLUMN_kind, i);
-
-		if (kind >= FLAGGED)
+		if (of[i] >= FLAGGED)
 			return -EBADMSG;
-		counts[kind]++;
+		counts[of[i]]++;
 	}
 	for (uint32_t kind = 0; kind < FLAGGED && !err; kind++)
 		if (counts[kind])

@@ -125,34 +125,118 @@ static inline size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
 	return 1 + more;
 }
 
-static int read_varints(const uint8_t *at, size_t left, uint64_t *values, uint32_t count)
-{
-	uint64_t value = 0, word, n;
-	uint32_t end;
+/* Varints of which some were decoded. */
+struct varints {
+	const uint8_t *begin, *at;
+	size_t left;
+	uint64_t *values;
+	uint32_t i, count; /* index of the next value, and the number of values */
+};
 
-	for (uint32_t i = 0; i < count;) {
-		if (left >= sizeof(word) && count - i >= EIGHT) {
-			memcpy(&word, at, sizeof(word));
+/* Are the eight bytes that were decoded last whole varints, and are the next eight the same? */
+static inline bool do_bytes_repeat(const struct varints *in)
+{
+	uint64_t before, word;
+
+	if (in->at - in->begin < EIGHT || in->left < EIGHT || in->count - in->i < EIGHT ||
+	    (in->at - in->begin > EIGHT && in->at[-EIGHT - 1] & 0x80))
+		return false;
+	memcpy(&before, in->at - EIGHT, sizeof(before));
+	memcpy(&word, in->at, sizeof(word));
+	return word == before;
+}
+
+/* The number of varints that end in @word. */
+static uint32_t count_ends(uint64_t word)
+{
+	return (uint32_t)(((~word & CONTINUED) >> 7) * 0x0101010101010101 >> 56);
+}
+
+typedef uint64_t pair __attribute__((vector_size(2 * sizeof(uint64_t))));
+
+/* Add @step to eight values, and store them. */
+static inline void put_next(pair values[EIGHT / 2], pair step, uint64_t *to)
+{
+#pragma GCC unroll 4
+	for (int i = 0; i < EIGHT / 2; i++) {
+		values[i] += step;
+		memcpy(to + 2 * i, &values[i], sizeof(pair));
+	}
+}
+
+/*
+ * The differences of most columns repeat: two buffers in turn, for example. While the next eight
+ * bytes are the ones before them, the next values are the ones before them plus a constant.
+ */
+static __attribute__((noinline)) void repeat_values(struct varints *in)
+{
+	const uint8_t *at = in->at, *end = in->at + in->left;
+	uint64_t *to = in->values + in->i, *last = in->values + in->count - EIGHT, word, next, step;
+	pair values[EIGHT / 2] = { 0 };
+	uint32_t n;
+
+	memcpy(&word, at, sizeof(word));
+	n = count_ends(word);
+	step = to[-1] - (in->i > n ? to[-1 - (int64_t)n] : 0);
+	memcpy(values, to - n, n * sizeof(*to));
+	do {
+		/* those after @n are wrong, and are written again */
+		put_next(values, (pair){ step, step }, to);
+		to += n;
+		at += EIGHT;
+		if (end - at < EIGHT)
+			break;
+		memcpy(&next, at, sizeof(next));
+	} while (next == word && to <= last);
+	in->i = (uint32_t)(to - in->values);
+	in->left = (size_t)(end - at);
+	in->at = at;
+}
+
+/* Read up to eight varints. 0 or -EBADMSG. */
+static inline int read_eight(struct varints *in, uint64_t *value)
+{
+	uint32_t end = in->count - in->i < EIGHT ? in->count : in->i + EIGHT;
+	uint64_t n;
+
+	for (uint32_t i = in->i; i < end; i++) {
+		size_t used = get_short(in->at, in->left, &n);
+
+		if (!used)
+			return -EBADMSG;
+		in->at += used;
+		in->left -= used;
+		in->values[i] = *value += zigzag_decode(n);
+	}
+	in->i = end;
+	return 0;
+}
+
+static int read_varints(const uint8_t *bytes, size_t left, uint64_t *values, uint32_t count)
+{
+	struct varints in = { bytes, bytes, left, values, 0, count };
+	uint64_t value = 0, word;
+	int err = 0;
+
+	while (in.i < count && !err) {
+		if (do_bytes_repeat(&in)) {
+			repeat_values(&in);
+			value = values[in.i - 1];
+			continue;
+		}
+		if (in.left >= sizeof(word) && count - in.i >= EIGHT) {
+			memcpy(&word, in.at, sizeof(word));
 			if (!(word & CONTINUED)) {
-				value = decode_eight(word, value, values + i);
-				at += EIGHT;
-				left -= EIGHT;
-				i += EIGHT;
+				value = decode_eight(word, value, values + in.i);
+				in.at += EIGHT;
+				in.left -= EIGHT;
+				in.i += EIGHT;
 				continue;
 			}
 		}
-		for (end = count - i < EIGHT ? count : i + EIGHT; i < end; i++) {
-			size_t used = get_short(at, left, &n);
-
-			if (!used)
-				return -EBADMSG;
-			at += used;
-			left -= used;
-			value += zigzag_decode(n);
-			values[i] = value;
-		}
+		err = read_eight(&in, &value);
 	}
-	return left ? -EBADMSG : 0;
+	return err ?: in.left ? -EBADMSG : 0;
 }
 
 int column_values(const struct column *column, uint64_t *values)

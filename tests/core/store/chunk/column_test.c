@@ -69,6 +69,35 @@ TEST(values_of_all_lengths_are_read)
 		}
 }
 
+/* @period differences, again and again; sometimes another one is in between. */
+static void write_repeating_column(uint32_t period, uint32_t longest)
+{
+	uint64_t value = 0, steps[16];
+
+	for (uint32_t i = 0; i < period; i++)
+		steps[i] = zigzag_decode(map_hash(++seed) >> (64 - 7 * (1 + draw_number(longest))));
+	column_clear(&column);
+	for (uint32_t i = 0, k = 0; i < N; i++) {
+		value += draw_number(200) ? steps[k++ % period] : 1;
+		values[i] = value;
+		column_put(&column, value);
+	}
+}
+
+TEST(differences_that_repeat_are_read)
+{
+	for (uint32_t period = 1; period <= 16; period++)
+		for (uint32_t longest = 1; longest <= 9; longest++)
+			for (int i = 0; i < 5; i++) {
+				write_repeating_column(period, longest);
+				if (!column.bent)
+					continue;
+				assert_int_equal(read_column(column.used, N), 0);
+				assert_memory_equal(read, values, sizeof(values));
+				assert_int_equal(read_column(column.used - 1, N), -EBADMSG);
+			}
+}
+
 TEST(column_of_another_length_is_damaged)
 {
 	for (uint32_t longest = 1; longest <= 10; longest++) {
