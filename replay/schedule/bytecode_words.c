@@ -269,16 +269,38 @@ static void compare_poll(struct runs *runs, const struct trace_event *event)
 		compare_word(runs, requests + i, post_number_of(event, &poll->wc[i]));
 }
 
+/* What may differ in a poll that is the last one again: what was matched. */
+static void compare_matched(struct runs *runs, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	uint32_t at = POLL_WORDS, requests = POLL_WORDS + poll->nwc * WC_WORDS;
+
+	for (uint32_t i = 0; i < poll->nwc; i++, at += WC_WORDS) {
+		const struct wc *wc = &poll->wc[i];
+		const word *words = (const word *)wc;
+
+		compare_words(runs, at + WORD_OF(wc, qp), words + WORD_OF(wc, qp),
+			      WORD_OF(wc, request.n) - WORD_OF(wc, qp));
+		compare_word(runs, at + WORD_OF(wc, request_index),
+			     words[WORD_OF(wc, request_index)]);
+		compare_word(runs, at + WORD_OF(wc, posted_at), (word)posted_at(wc));
+	}
+	for (uint32_t i = 0; i < poll->nwc; i++)
+		compare_word(runs, requests + i, post_number_of(event, &poll->wc[i]));
+}
+
 size_t bytecode_find_runs(word *to, word *before, const struct trace_event *event,
 			  uint16_t *ret_nruns)
 {
 	struct runs runs = { before, to, 0 };
 
-	if (event->kind == TRACE_POST)
-		compare_post(&runs, event->post);
+	if (event->kind == TRACE_POLL && event->again)
+		compare_matched(&runs, event);
 	else if (event->kind == TRACE_POLL)
 		compare_poll(&runs, event);
-	else
+	else if (event->kind == TRACE_POST && !event->again)
+		compare_post(&runs, event->post);
+	else if (event->kind == TRACE_NOTIFY)
 		compare_words(&runs, 0, event->notify, NOTIFY_WORDS);
 	*ret_nruns = runs.count;
 	return (size_t)(runs.to - to);

@@ -130,6 +130,14 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 	}
 }
 
+static int resolve_post(struct cursor *cursor)
+{
+	const struct post *post = cursor->event.post;
+	uint32_t object = find_object(cursor, verb_infos[post->verb].object, post->handle);
+
+	return stream_set_post_object(cursor->heap[0].stream, &cursor->event, object);
+}
+
 /*
  * Find the objects of the current event, and match it. The event's structure belongs to the stream
  * and is completed in place: copying it would stall on the stream's latest stores.
@@ -138,16 +146,16 @@ static int resolve_event(struct cursor *cursor)
 {
 	struct trace_event *event = &cursor->event;
 	struct notify *notify;
+	const struct post *post;
 	struct poll *poll;
-	struct post *post;
 	int err;
 
 	switch (event->kind) {
 	case TRACE_POST:
-		post = (struct post *)event->post;
-		post->object = find_object(cursor, verb_infos[post->verb].object, post->handle);
-		if (!cursor->match)
-			return 0;
+		err = resolve_post(cursor);
+		if (err || !cursor->match)
+			return err;
+		post = event->post;
 		match_set_position(cursor->match, event->time, event->process);
 		return match_note_post(cursor->match, post->object, post, event->id, event->time);
 	case TRACE_POLL:

@@ -5,7 +5,7 @@
  * opens a cursor of either kind. Not thread-safe.
  */
 #include "core/store/read/match.h"
-#include "core/store/read/stream.h"
+#include "core/store/read/stream_priv.h"
 
 /* Functions that differ between a finished trace and one that is still being written. */
 struct cursor_methods {

@@ -26,6 +26,7 @@ void room_clear(struct room *room)
 		free(more);
 	}
 	room->used = 0;
+	room->clears++;
 }
 
 void room_fini(struct room *room)

@@ -13,6 +13,7 @@ struct room {
 	char *at; /* 16-byte aligned */
 	size_t used, size;
 	struct room_block *more;
+	unsigned int clears; /* how often it was emptied */
 };
 
 /* Allocate a block of @size bytes. 0 or -ENOMEM. */

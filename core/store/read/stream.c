@@ -203,7 +203,7 @@ static int return_data_event(struct stream *s, struct trace_event *event)
 	event->inner = kind & KIND_INNER;
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
 	if (kind_is_post(kind & KIND_MASK))
-		err = stream_post(s, event, kind & KIND_MASK);
+		err = stream_post(s, event, kind);
 	else if (kind_is_poll(kind & KIND_MASK))
 		err = stream_poll(s, event, kind);
 	else
@@ -226,7 +226,7 @@ int stream_next(struct stream *s, struct room *room, struct trace_event *event)
 		call_free(&s->current);
 	event->process = s->process;
 	event->time = s->due[s->next].time;
-	event->inner = false;
+	event->inner = event->again = false;
 	event->carried = s->due[s->next].n <= s->carried;
 	event->call = NULL;
 	switch (s->next) {

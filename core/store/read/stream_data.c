@@ -158,6 +158,7 @@ int stream_note_block(struct stream *s)
 	for (int i = 0; i < 3 && !err; i++)
 		err = block_spread(&s->block, of_events[i]);
 	s->templates = (struct templates){ .wc.wc = { .posted_at = -1, .other_posted_at = -1 } };
+	memset(s->last_events, 0, sizeof(s->last_events));
 	if (!err)
 		err = NOTE_MEMBERS(s, post) ?: NOTE_MEMBERS(s, poll);
 	if (!err)
@@ -234,8 +235,101 @@ static inline struct post *make_post(struct stream *s)
 	return post;
 }
 
-int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
+static inline struct last_event *last_event_of(struct stream *s, uint32_t kind, uint64_t handle)
 {
+	return &s->last_events[(handle * 0x9e3779b97f4a7c15 >> 56 ^ kind) % LAST_EVENTS];
+}
+
+/* Are the members of rows @a and @b the same, except the one at @offset? */
+static inline bool are_rows_same(const struct template *t, uint32_t a, uint32_t b, size_t offset)
+{
+	const struct varying_column *v = t->varying;
+
+	while (v->size && (v->values[a] == v->values[b] || v->offset == offset))
+		v++;
+	return !v->size;
+}
+
+/* Is the current post, of one usual request, @last again? */
+static inline bool repeats_post(const struct stream *s, const struct last_event *last,
+				uint32_t kind)
+{
+	const struct templates *t = &s->templates;
+	const uint32_t *at = s->position.at;
+
+	if (last->kind != kind || GET(s, parts, WR) ||
+	    !are_rows_same(&t->post, last->at, at[FAMILY_POST], SIZE_MAX) ||
+	    !are_rows_same(&t->wr, last->part, at[FAMILY_WR], SIZE_MAX))
+		return false;
+	for (uint32_t i = 0; i < last->nsge; i++)
+		if (!are_rows_same(&t->sge, last->sge + i, at[FAMILY_SGE] + i, SIZE_MAX))
+			return false;
+	return true;
+}
+
+/* Is the current poll @last again? */
+static inline bool repeats_poll(const struct stream *s, const struct last_event *last,
+				uint32_t kind)
+{
+	const struct templates *t = &s->templates;
+	const uint32_t *at = s->position.at;
+
+	if (last->kind != kind ||
+	    !are_rows_same(&t->poll, last->at, at[FAMILY_POLL], offsetof(struct poll, empty)))
+		return false;
+	for (uint32_t i = 0; i < last->parts; i++)
+		if (!are_rows_same(&t->wc, last->part + i, at[FAMILY_WC] + i, SIZE_MAX))
+			return false;
+	return true;
+}
+
+static inline bool is_shared(const struct last_event *last, const struct room *room)
+{
+	return last->object && last->room == room && last->clears == room->clears;
+}
+
+/* Note the current post, which begins at @at; @object: that of the last one, if this is it again. */
+static void note_last_post(struct stream *s, const struct block_position *at, uint32_t kind,
+			   const struct post *post, uint32_t nsge, uint32_t object)
+{
+	bool usual = post->nwr == 1 && !block_get(&s->block, COLUMN_parts, at->at[FAMILY_WR]);
+
+	*s->last_post = (struct last_event){
+		.kind = usual ? kind : 0,
+		.at = at->at[FAMILY_POST],
+		.part = at->at[FAMILY_WR],
+		.sge = at->at[FAMILY_SGE],
+		.parts = post->nwr,
+		.nsge = nsge,
+		.post = post,
+		.object = object,
+		.room = s->room,
+		.clears = s->room ? s->room->clears : 0,
+	};
+}
+
+int stream_set_post_object(struct stream *s, struct trace_event *event, uint32_t object)
+{
+	struct post *post = (struct post *)event->post;
+
+	if (post->object == object && object)
+		return 0;
+	event->again = event->again && s->last_post->object == object;
+	if (post->object) {
+		post = room_take(s->room, sizeof(*post));
+		if (!post)
+			return log_err(-ENOMEM, "read an event");
+		*post = *event->post;
+		event->post = s->last_post->post = post;
+	}
+	post->object = s->last_post->object = object;
+	return 0;
+}
+
+static __attribute__((noinline)) int make_whole_post(struct stream *s, struct trace_event *event,
+						     uint32_t kind)
+{
+	struct block_position at = s->position;
 	struct post *post = make_post(s);
 	uint32_t nwr = post ? post->nwr : 0, nsge = count_sges(s, nwr);
 	struct wr *wrs = reserve_elements(s, &s->wrs, &s->wrs_size, nwr, sizeof(*wrs));
@@ -244,16 +338,30 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 
 	if (!post || (nwr && !wrs) || (nsge && !sges))
 		return log_err(-ENOMEM, "read an event");
-	post->verb = kind_verb(kind);
+	post->verb = kind_verb(kind & KIND_MASK);
 	post->wr = wrs;
 	fill_sges(s, sges, nsge);
-	for (uint32_t i = 0, at = 0; i < nwr; i++) {
+	for (uint32_t i = 0, next = 0; i < nwr; i++) {
 		fill_wr(s, &wrs[i], !post_is_send(post));
-		wrs[i].sge = nsge ? sges + at : NULL;
-		at += wrs[i].nsge;
+		wrs[i].sge = nsge ? sges + next : NULL;
+		next += wrs[i].nsge;
 	}
-	event->kind = TRACE_POST;
 	event->post = post;
+	note_last_post(s, &at, kind, post, nsge, event->again ? s->last_post->object : 0);
+	return 0;
+}
+
+int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
+{
+	struct last_event *last = last_event_of(s, kind, GET(s, post_handle, POST));
+
+	s->last_post = last;
+	event->kind = TRACE_POST;
+	event->again = repeats_post(s, last, kind);
+	if (!event->again || !s->room || !is_shared(last, s->room))
+		return make_whole_post(s, event, kind);
+	event->post = last->post;
+	block_skip_known_wr(&s->position, 0, last->nsge);
 	return 0;
 }
 
@@ -279,17 +387,32 @@ static inline struct poll *make_poll(struct stream *s)
 	return poll;
 }
 
+/* Note the current poll. */
+static inline void note_last_poll(struct stream *s, struct last_event *last, uint32_t kind,
+				  uint32_t nwc)
+{
+	*last = (struct last_event){ .kind = kind & KIND_EXTRA ? 0 : kind,
+				     .at = s->position.at[FAMILY_POLL],
+				     .part = s->position.at[FAMILY_WC],
+				     .parts = nwc };
+}
+
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 {
 	struct poll *poll = make_poll(s);
 	uint32_t nwc = poll ? poll->nwc : 0;
 	struct wc *wcs = reserve_elements(s, &s->wcs, &s->wcs_size, nwc, sizeof(*wcs));
+	struct last_event *last;
 
 	if (!poll || (nwc && !wcs))
 		return log_err(-ENOMEM, "read an event");
 	poll->verb = kind_verb(kind & KIND_MASK);
 	poll->filled = kind & KIND_FILLED;
 	poll->wc = wcs;
+	last = last_event_of(s, kind, poll->handle);
+	event->again = repeats_poll(s, last, kind);
+	if (!event->again)
+		note_last_poll(s, last, kind, nwc);
 	for (uint32_t i = 0; i < nwc; i++) {
 		fill_wc(s, &wcs[i]);
 		if (kind & KIND_EXTRA)

@@ -78,6 +78,20 @@ struct templates {
 	struct template post, poll, wr, sge, wc;
 };
 
+/* The last post or poll of a kind and handle in the loaded block: the next one is often the same. */
+struct last_event {
+	uint32_t kind; /* with its flags; 0: none */
+	/* its rows in the block: the first of its requests or completions, and of its elements */
+	uint32_t at, part, sge;
+	uint32_t parts, nsge;    /* number of requests or completions; of elements */
+	const struct post *post; /* in @room, until it is emptied */
+	uint32_t object;         /* of the post; 0: not known, so its structure is not shared */
+	unsigned int clears;
+	const struct room *room;
+};
+
+enum { LAST_EVENTS = 32 };
+
 /* The calls of a thread that are in blocks, and its next call that is a row. */
 struct stream_blocks {
 	sqlite3_stmt *stmt; /* at the current block; NULL: the trace has none */
@@ -129,6 +143,8 @@ struct stream {
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
 	struct templates templates;                /* of the loaded block */
 	bool nsge_varies;                          /* requests have different numbers of elements */
+	struct last_event last_events[LAST_EVENTS]; /* of the loaded block, hashed */
+	struct last_event *last_post;               /* the entry of the post that was made last */
 	struct room *room; /* memory for the data of events; NULL: the members below */
 	/* if @room is NULL: the data of the last event */
 	struct post post;
@@ -151,6 +167,12 @@ extern const struct due_event stream_never;
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_notify(struct stream *s, struct trace_event *event);
+
+/*
+ * Set the object of the post that was made last. If its structure is that of an earlier post with
+ * another object, it gets its own. 0 or -ENOMEM after log_err().
+ */
+int stream_set_post_object(struct stream *s, struct trace_event *event, uint32_t object);
 
 /*
  * A block was loaded: note which members are equal in all of its rows. 0 or -ENOMEM after

@@ -217,6 +217,11 @@ struct trace_event {
 	int64_t time; /* ns since the start of the recording */
 	bool inner;   /* called by the library or a provider, inside another verb */
 	bool carried; /* also in the previous trace (--rotate-size) */
+	/*
+	 * A post or poll that is the thread's last one of that verb, handle and @inner again: all
+	 * recorded members are the same, except the number of empty polls, and so is a post's object.
+	 */
+	bool again;
 	union {
 		const struct call *call;
 		const struct post *post;

@@ -206,3 +206,93 @@ TEST(the_reading_thread_gets_its_progress)
 	trace_close(trace);
 	unlink(path);
 }
+
+/* Posts and polls that are mostly repeated, with a queue pair that is replaced by another one. */
+static void record_repeated(int events)
+{
+	struct writer *w = make_writer(path);
+	struct make_world world;
+	struct maker m;
+
+	make_thread(&m, w, 0, 100, 101);
+	make_process(&m, 1, 0, 0, 0);
+	make_world(&m, &world, 17);
+	for (int i = 0; i < events; i++) {
+		uint64_t wr_id = random_next() % 16 == 0;
+		const void *queue = random_next() % 4 ? (void *)&world.qp : &m;
+		struct event_wc wc = make_wc(wr_id, 0, 0, 17);
+
+		if (random_next() % 3 == 0)
+			make_poll(&m, queue, random_next() % 4, &wc, 1);
+		else if (random_next() % 2)
+			make_post(&m, VERB_post_recv, queue, wr_id, 0, 0);
+		else
+			make_post(&m, VERB_post_send, queue, wr_id,
+				  random_next() % 32 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, 0);
+		if (i % 1000 == 999) {
+			make_verb(&m, VERB_destroy_qp, MAKE_ARGS(MAKE_PTR(&world.qp)), 0, 0);
+			make_verb(&m, VERB_create_qp,
+				  MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)),
+				  (int64_t)MAKE_PTR(&world.qp), 0);
+		}
+	}
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+}
+
+/* A hash of what is the same in an event that is there again. */
+static uint64_t print_repeated(const struct trace_event *e)
+{
+	struct poll poll;
+
+	if (e->kind == TRACE_POST)
+		return print_event(e, true);
+	poll = *e->poll;
+	poll.empty = 0;
+	return print_poll(&poll, e->inner);
+}
+
+static uint64_t *last_print(const struct trace_event *e)
+{
+	static struct {
+		enum verb verb;
+		uint64_t handle, print;
+	} last[16];
+	uint64_t handle = e->kind == TRACE_POST ? e->post->handle : e->poll->handle;
+	size_t i = 0;
+
+	while (last[i].handle && (last[i].handle != handle || last[i].verb != trace_verb(e)))
+		i++;
+	last[i].verb = trace_verb(e);
+	last[i].handle = handle;
+	return &last[i].print;
+}
+
+TEST(an_event_that_is_there_again_is_the_last_one)
+{
+	enum { EVENTS = 30000 };
+	const struct trace_event *e;
+	struct reader *reader;
+	struct trace *trace;
+	size_t again = 0;
+
+	snprintf(path, sizeof(path), "%s", make_path("again.db"));
+	unlink(path);
+	random_choose();
+	record_repeated(EVENTS);
+	assert_reads_as_a_cursor(EVENTS);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(reader_open(trace, &reader), 0);
+	while (reader_next(reader, &e) > 0) {
+		if (e->kind != TRACE_POST && e->kind != TRACE_POLL)
+			continue;
+		if (e->again)
+			assert_int_equal(*last_print(e), print_repeated(e));
+		*last_print(e) = print_repeated(e);
+		again += e->again;
+	}
+	assert_true(again > EVENTS / 2);
+	reader_close(reader);
+	trace_close(trace);
+	unlink(path);
+}
