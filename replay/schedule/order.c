@@ -574,7 +574,7 @@ static bool is_full(const struct order *o)
 	       (n >= WINDOW + MORE && !is_first_pending(o));
 }
 
-static void fill_window(struct order *o)
+static __attribute__((noinline)) void fill_window(struct order *o)
 {
 	const struct trace_event *event;
 	int err;

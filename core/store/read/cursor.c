@@ -65,6 +65,7 @@ int cursor_init_one(struct cursor *cursor, const struct cursor_methods *reading)
 
 	cursor->reading = reading;
 	cursor->carried = -1;
+	cursor->bound = INT64_MIN;
 	if (!cursor->filter.control_only && !cursor->filter.unmatched &&
 	    trace_sampling_factor(cursor->trace) == 1)
 		err = match_new(&cursor->match);
@@ -230,7 +231,32 @@ static inline void restore_heap(struct cursor *cursor)
 		sift_down(cursor, 0);
 }
 
-static void count_event(struct cursor *cursor)
+/* The thread on top of the heap comes first while its next event is before this time. */
+static int64_t find_bound(const struct cursor *cursor)
+{
+	const struct leaf *heap = cursor->heap;
+	int64_t bound, time;
+
+	if (!cursor->reading->exit_time)
+		return INT64_MIN;
+	bound = cursor->reading->exit_time(cursor);
+	bound += bound < INT64_MAX; /* ends come after other events */
+	for (uint32_t i = 1; i < 3 && i < cursor->count; i++) {
+		time = heap[i].time + (heap[0].thread < heap[i].thread);
+		bound = time < bound ? time : bound;
+	}
+	return bound;
+}
+
+static inline bool is_top_first(const struct cursor *cursor)
+{
+	const struct stream *top = cursor->count ? cursor->heap[0].stream : NULL;
+
+	return top && top->due[top->next].time < cursor->bound &&
+	       top->due[top->next].n != UINT64_MAX;
+}
+
+static inline void count_event(struct cursor *cursor)
 {
 	const struct trace_event *event = &cursor->event;
 
@@ -271,14 +297,23 @@ static int return_exit(struct cursor *cursor, const struct process *p)
 	return err ? err : 1;
 }
 
-/* The next event before filtering: 1, 0 at the end. */
-static int next_unfiltered(struct cursor *cursor)
+/* Put the thread with the next event on top of the heap. Returns a process that ends before it. */
+static __attribute__((noinline)) const struct process *choose_thread(struct cursor *cursor)
 {
 	const struct process *ended;
-	int err;
 
 	restore_heap(cursor);
 	ended = cursor->reading->next_exit(cursor);
+	cursor->bound = cursor->count && !ended ? find_bound(cursor) : INT64_MIN;
+	return ended;
+}
+
+/* The next event before filtering: 1, 0 at the end. */
+static inline int next_unfiltered(struct cursor *cursor)
+{
+	const struct process *ended = is_top_first(cursor) ? NULL : choose_thread(cursor);
+	int err;
+
 	if (ended)
 		return return_exit(cursor, ended);
 	if (!cursor->count)

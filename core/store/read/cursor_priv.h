@@ -17,6 +17,8 @@ struct cursor_methods {
 	const struct process *(*next_exit)(struct cursor *cursor);
 	/* called when @thread has no more events; or NULL */
 	void (*at_end)(struct cursor *cursor, uint32_t thread);
+	/* when the next process ends; INT64_MAX: none does. NULL: not known before */
+	int64_t (*exit_time)(const struct cursor *cursor);
 };
 
 extern const struct cursor_methods reading_whole, reading_live;
@@ -44,6 +46,7 @@ struct cursor {
 	struct leaf *heap; /* the streams with events until @limit */
 	uint32_t count;
 	int64_t limit;
+	int64_t bound; /* before this time, the next event is one of the heap's top */
 	uint64_t events;
 	uint32_t work;       /* events since the last trace_on_progress() */
 	size_t held;         /* bytes of decoded chunks of the streams */

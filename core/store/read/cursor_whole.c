@@ -151,10 +151,16 @@ static const struct process *next_exit(struct cursor *cursor)
 	return cursor->exits[cursor->exit++];
 }
 
+static int64_t exit_time(const struct cursor *cursor)
+{
+	return cursor->exit == cursor->nexits ? INT64_MAX : cursor->exits[cursor->exit]->end;
+}
+
 const struct cursor_methods reading_whole = {
 	.open = open_whole,
 	.object_at = object_at,
 	.qp_at = qp_at,
 	.next_exit = next_exit,
 	.at_end = close_stream,
+	.exit_time = exit_time,
 };

@@ -78,7 +78,7 @@ struct templates {
 	struct template post, poll, wr, sge, wc;
 };
 
-/* The last post or poll of a kind and handle in the loaded block: the next one is often the same. */
+/* The last post or poll of a kind and handle in the loaded block: the next is often the same. */
 struct last_event {
 	uint32_t kind; /* with its flags; 0: none */
 	/* its rows in the block: the first of its requests or completions, and of its elements */

@@ -219,7 +219,7 @@ struct trace_event {
 	bool carried; /* also in the previous trace (--rotate-size) */
 	/*
 	 * A post or poll that is the thread's last one of that verb, handle and @inner again: all
-	 * recorded members are the same, except the number of empty polls, and so is a post's object.
+	 * recorded members are the same, except the number of empty polls; so is a post's object.
 	 */
 	bool again;
 	union {
