@@ -221,13 +221,13 @@ static __attribute__((noinline)) void add_runs(struct runs *runs, uint32_t at, c
 	runs->to = to;
 }
 
-static void compare_words(struct runs *runs, uint32_t at, const void *now, uint32_t n)
+static inline void compare_words(struct runs *runs, uint32_t at, const void *now, uint32_t n)
 {
 	if (n && memcmp(now, runs->before + at, n * sizeof(word)))
 		add_runs(runs, at, now, n);
 }
 
-static void compare_word(struct runs *runs, uint32_t at, word now)
+static inline void compare_word(struct runs *runs, uint32_t at, word now)
 {
 	if (now != runs->before[at])
 		add_runs(runs, at, &now, 1);

@@ -73,13 +73,22 @@ static int add_shape(struct player_code *code, uint64_t hash, const struct shape
 	return 0;
 }
 
+/*
+ * The last shape of a queue and verb. Posts to both queues of a queue pair, and polls of its CQ, are
+ * mostly mixed.
+ */
+static uint32_t *recent_form(struct player_code *code, uint32_t object, enum verb verb)
+{
+	return &code->recent[(object * 8 + verb) % RECENT_SHAPES];
+}
+
 /* Find the shape of the step's words; *@ret_whole: the shape is new, or shape 0. */
 static int find_shape(struct player_code *code, const struct shape_kind *kind, uint32_t *ret_shape,
 		      bool *ret_whole)
 {
-	/* posts to both queues of a queue pair, and polls of its CQ, are mostly mixed */
-	uint32_t *recent = &code->recent[(kind->object * 8 + kind->verb) % RECENT_SHAPES];
+	uint32_t *recent = recent_form(code, kind->object, kind->verb);
 	uint64_t hash, at;
+	int err;
 
 	*ret_shape = *recent;
 	*ret_whole = false;
@@ -87,14 +96,35 @@ static int find_shape(struct player_code *code, const struct shape_kind *kind, u
 		return 0;
 	*ret_shape = 0;
 	*ret_whole = true;
-	if (!has_shape(kind))
+	if (!has_shape(kind)) {
+		*recent = 0;
 		return 0;
+	}
 	hash = hash_kind(kind);
-	if (!map_get(&code->shapes, hash, &at) || !is_same_kind(&code->shape[at].kind, kind))
-		return add_shape(code, hash, kind, ret_shape);
-	*ret_shape = *recent = (uint32_t)at;
-	*ret_whole = false;
-	return 0;
+	if (map_get(&code->shapes, hash, &at) && is_same_kind(&code->shape[at].kind, kind)) {
+		*ret_shape = *recent = (uint32_t)at;
+		*ret_whole = false;
+		return 0;
+	}
+	err = add_shape(code, hash, kind, ret_shape);
+	*recent = *ret_shape;
+	return err;
+}
+
+/* The shape of a step that is the last one of its queue and verb again; 0: it is not known. */
+static uint32_t find_last_form(const struct player_code *code, const struct trace_event *event)
+{
+	bool post = event->kind == TRACE_POST;
+	uint32_t object = post ? event->post->object : event->poll->object;
+	enum verb verb = post ? event->post->verb : event->poll->verb;
+	uint32_t shape = *recent_form((struct player_code *)code, object, verb);
+	const struct shape_kind *kind = &code->shape[shape].kind;
+
+	return shape && kind->kind == event->kind && kind->verb == verb && kind->object == object &&
+			       kind->thread == event->id.thread && kind->inner == event->inner &&
+			       kind->carried == event->carried
+		       ? shape
+		       : 0;
 }
 
 /* Close a full chunk: move it to the file if the bytecode take too much memory. */
@@ -141,8 +171,8 @@ static int add_chunk(struct player_code *code, size_t bytes)
  * Begin a step whose contents take at most @bytes. They are written directly to their final place:
  * a copy of fields that were just stored one by one is slow.
  */
-static int begin_op(struct player_code *code, const struct step *step, uint32_t shape, size_t bytes,
-		    struct op **ret_op)
+static inline int begin_op(struct player_code *code, const struct step *step, uint32_t shape, size_t bytes,
+			   struct op **ret_op)
 {
 	const struct trace_event *event = step->event.event;
 	size_t waits = step->nwaits * sizeof(struct wait);
@@ -174,7 +204,7 @@ static word *op_body(struct op *op)
 	return (word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
 }
 
-static void end_op(struct player_code *code, struct op *op, size_t nwords)
+static inline void end_op(struct player_code *code, struct op *op, size_t nwords)
 {
 	struct bytecode *bytecode = code->bytecode;
 
@@ -222,7 +252,9 @@ static int put_runs(struct player_code *code, const struct step *step, uint32_t 
 
 	if (err)
 		return err;
-	if (is_short)
+	if (event->kind == TRACE_POST && event->again)
+		n = 0;
+	else if (is_short)
 		n = bytecode_find_runs(op_body(op), before, event, &nruns);
 	else
 		memcpy(op_body(op), runs, n * sizeof(word));
@@ -231,9 +263,9 @@ static int put_runs(struct player_code *code, const struct step *step, uint32_t 
 	return 0;
 }
 
-int bytecode_put_step(struct bytecode *bytecode, const struct step *step)
+static __attribute__((noinline)) int put_described(struct bytecode *bytecode, struct player_code *code,
+						   const struct step *step)
 {
-	struct player_code *code = &bytecode->code[step->player];
 	struct shape_kind kind;
 	uint32_t shape;
 	bool whole;
@@ -244,6 +276,15 @@ int bytecode_put_step(struct bytecode *bytecode, const struct step *step)
 		return log_err(-ENOMEM, "compile the trace");
 	return whole ? put_whole_shape(code, step, shape, &kind)
 		     : put_runs(code, step, shape, kind.nwords);
+}
+
+int bytecode_put_step(struct bytecode *bytecode, const struct step *step)
+{
+	struct player_code *code = &bytecode->code[step->player];
+	uint32_t shape = step->event.event->again ? find_last_form(code, step->event.event) : 0;
+
+	return shape ? put_runs(code, step, shape, code->shape[shape].kind.nwords)
+		    : put_described(bytecode, code, step);
 }
 
 static void forget_shapes(struct player_code *code)

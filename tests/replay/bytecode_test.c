@@ -10,10 +10,12 @@
 enum { THREAD = 3, PLAYERS = 2 };
 
 static struct bytecode *bytecode;
+static bool again; /* the next events are the last ones again */
 
 static int begin_bytecode(void **state)
 {
 	(void)state;
+	again = false;
 	return bytecode_new(PLAYERS, 1 << 20, &bytecode);
 }
 
@@ -39,9 +41,11 @@ static void put_event(const struct trace_event *event, uint64_t seq)
 
 static struct trace_event event_of(enum trace_event_kind kind, uint64_t n)
 {
-	return (struct trace_event){
-		.kind = kind, .id = { THREAD, n }, .process = 2, .time = (int64_t)(1000 * n)
-	};
+	return (struct trace_event){ .kind = kind,
+				     .id = { THREAD, n },
+				     .process = 2,
+				     .time = (int64_t)(1000 * n),
+				     .again = again };
 }
 
 static struct ready_step *next_step(uint64_t n)
@@ -180,6 +184,28 @@ TEST(the_posts_of_completions_come_as_they_were)
 	assert_int_equal(ready->event.poll->wc[0].request.thread, THREAD + 1);
 	assert_int_equal(ready->event.poll->wc[0].request.n, 14);
 	assert_true(ready->changed);
+	assert_end();
+}
+
+TEST(steps_that_are_there_again_come_as_they_were)
+{
+	for (int i = 0; i < 2; i++) {
+		put_post(100 * i + 10, 0x1000 + i);
+		put_poll(100 * i + 20, (struct event_id){ THREAD, 10 }, 0);
+		again = true;
+		put_post(100 * i + 30, 0x1000 + i);
+		put_poll(100 * i + 40, (struct event_id){ THREAD, 25 }, 7);
+		put_poll(100 * i + 50, (struct event_id){ THREAD, 26 }, 8);
+		again = false;
+	}
+	bytecode_end(bytecode);
+	for (int i = 0; i < 2; i++) {
+		assert_post(next_step(100 * i + 10), 0x1000 + i);
+		assert_poll(next_step(100 * i + 20), 10, 0);
+		assert_post(next_step(100 * i + 30), 0x1000 + i);
+		assert_poll(next_step(100 * i + 40), 25, 7);
+		assert_poll(next_step(100 * i + 50), 26, 8);
+	}
 	assert_end();
 }
 

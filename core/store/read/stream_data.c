@@ -288,7 +288,7 @@ static inline bool is_shared(const struct last_event *last, const struct room *r
 	return last->object && last->room == room && last->clears == room->clears;
 }
 
-/* Note the current post, which begins at @at; @object: that of the last one, if it is that again. */
+/* Note the current post, which begins at @at; @object: of the last one, if it is that again. */
 static void note_last_post(struct stream *s, const struct block_position *at, uint32_t kind,
 			   const struct post *post, uint32_t nsge, uint32_t object)
 {
