@@ -352,7 +352,8 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 			       "rkey 0x%x is %s of %s, which holds the range and permits the "
 			       "access: the trace shows no reason for the refusal, except possibly "
 			       "that the memory was unmapped",
-			       use.number, words_describe_key(causes->trace, use.key, name, sizeof(name)),
+			       use.number,
+			       words_describe_key(causes->trace, use.key, name, sizeof(name)),
 			       process_id_text(use.process, process));
 }
 

@@ -13,8 +13,8 @@ static void put_stopped(struct text *t, const struct stall *stall)
 
 	text_addf(t, "it was stopped%s from %s on, for %s",
 		  stall->seen == 't' ? " by a debugger" : " by a signal",
-		  words_span(stall->seen_since, at),
-		  words_span(stall->time - stall->seen_since, when));
+		  words_format_span(stall->seen_since, at),
+		  words_format_span(stall->time - stall->seen_since, when));
 }
 
 static void put_quiet(struct text *t, const struct stall *stall)
@@ -23,8 +23,8 @@ static void put_quiet(struct text *t, const struct stall *stall)
 
 	if (stall->seen != 'R' && !stall->wchan[0])
 		return;
-	text_addf(t,
-		  "it called no verb for %s: ", words_span(stall->time - stall->last.time, when));
+	text_addf(t, "it called no verb for %s: ",
+		  words_format_span(stall->time - stall->last.time, when));
 	if (stall->seen == 'R')
 		text_addf(t, "it was running");
 	else

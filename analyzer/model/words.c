@@ -134,7 +134,8 @@ const char *words_describe_holder(struct trace *trace, const struct keys *keys,
 }
 
 const char *words_describe_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
-				   char letter, uint32_t number, int64_t time, char text[WORDS_HOLDER])
+				   char letter, uint32_t number, int64_t time,
+				   char text[WORDS_HOLDER])
 {
 	const struct key *key = keys_find_renamed(keys, process, letter, number);
 	char name[WORDS_HOLDER / 3], id[32], when[32];

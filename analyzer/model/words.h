@@ -52,7 +52,8 @@ const char *words_describe_holder(struct trace *trace, const struct keys *keys,
  * @process whose lkey (@letter 'l') or rkey was @number; "" if there is none.
  */
 const char *words_describe_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
-				   char letter, uint32_t number, int64_t time, char text[WORDS_HOLDER]);
+				   char letter, uint32_t number, int64_t time,
+				   char text[WORDS_HOLDER]);
 
 /*
  * ", but of mr1 of pd1 of process 3, which has ended": a key of a third process. @own: a key of the

@@ -67,7 +67,8 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	const char *as = " of another context";
 	char place[TEXT], name[TEXT] = "", outcome[TEXT], renamed[WORDS_HOLDER];
 
-	words_describe_renamed(check->trace, keys, use->at.process, 'l', use->number, use->at.time, renamed);
+	words_describe_renamed(check->trace, keys, use->at.process, 'l', use->number, use->at.time,
+			       renamed);
 	if (*renamed) {
 		finding_text(&finding->says,
 			     "%s of %s uses lkey 0x%x, which is not the key of a region of the "

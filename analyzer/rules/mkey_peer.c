@@ -79,7 +79,8 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	char place[TEXT], name[TEXT], outcome[TEXT], hint[2 * TEXT];
 	char text[PROCESS_TEXT], renamed[WORDS_HOLDER];
 
-	words_describe_renamed(check->trace, keys, process, 'r', use->number, use->at.time, renamed);
+	words_describe_renamed(check->trace, keys, process, 'r', use->number, use->at.time,
+			       renamed);
 	if (!other) {
 		other = keys_find_rkey(keys, process, 0, use->number);
 		as = " in another context of that process";

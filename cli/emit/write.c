@@ -60,7 +60,7 @@ static void add_link_layer(const struct program *program, struct text *text)
 {
 	struct first_port port = { .trace = trace_part(program->trace, 0) };
 
-	described_opened(port.trace, note_device, &port);
+	described_visit_opened(port.trace, note_device, &port);
 	if (port.ethernet)
 		text_addf(text, " * The recorded device was an Ethernet device (RoCE). Verbatim's "
 				"software\n * device is one with VERBATIM_SOFT_LINK=roce in the "

@@ -171,8 +171,8 @@ static int add_chunk(struct player_code *code, size_t bytes)
  * Begin a step whose contents take at most @bytes. They are written directly to their final place:
  * a copy of fields that were just stored one by one is slow.
  */
-static inline int begin_op(struct player_code *code, const struct step *step, uint32_t shape, size_t bytes,
-			   struct op **ret_op)
+static inline int begin_op(struct player_code *code, const struct step *step, uint32_t shape,
+			   size_t bytes, struct op **ret_op)
 {
 	const struct trace_event *event = step->event.event;
 	size_t waits = step->nwaits * sizeof(struct wait);
@@ -263,8 +263,8 @@ static int put_runs(struct player_code *code, const struct step *step, uint32_t 
 	return 0;
 }
 
-static __attribute__((noinline)) int put_described(struct bytecode *bytecode, struct player_code *code,
-						   const struct step *step)
+static __attribute__((noinline)) int
+put_described(struct bytecode *bytecode, struct player_code *code, const struct step *step)
 {
 	struct shape_kind kind;
 	uint32_t shape;
@@ -284,7 +284,7 @@ int bytecode_put_step(struct bytecode *bytecode, const struct step *step)
 	uint32_t shape = step->event.event->again ? find_last_form(code, step->event.event) : 0;
 
 	return shape ? put_runs(code, step, shape, code->shape[shape].kind.nwords)
-		    : put_described(bytecode, code, step);
+		     : put_described(bytecode, code, step);
 }
 
 static void forget_shapes(struct player_code *code)

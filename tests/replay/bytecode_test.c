@@ -317,7 +317,7 @@ TEST(any_words_come_as_they_were)
 				assert_memory_equal(next_step(n)->event.poll->wc, wc, WCS);
 		}
 		if (!is_read)
-			tapes_end(tapes);
+			bytecode_end(bytecode);
 	}
 	assert_end();
 }

@@ -127,8 +127,10 @@ static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq
 }
 
 /* Write a poll. Returns the number of the event; 0: it is lost. */
-static inline __attribute__((always_inline)) uint32_t
-write_fixed_wcs(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc, uint32_t nwc)
+static inline __attribute__((always_inline)) uint32_t write_fixed_wcs(const struct ibv_cq *cq,
+								      uint8_t flags, int ret,
+								      const struct ibv_wc *wc,
+								      uint32_t nwc)
 {
 	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
 	unsigned int statuses = 0;
