@@ -68,7 +68,7 @@ static const struct {
 		"bind_mw bind_rkey bind_mr bind_addr bind_length bind_access tso_hdr tso_hdr_sz "
 		"tso_mss flush_length flush_type flush_level stack" },
 	{ "sge", "thread n i j time addr length lkey" },
-	{ "poll", "thread n time process cq handle verb ret empty nwc inner stack" },
+	{ "poll", "thread n time process cq handle verb ret empty nwc inner stack filled" },
 	{ "wc", "thread n i time process cq qp wr_id status opcode vendor_err byte_len imm qp_num "
 		"src_qp wc_flags pkey_index slid sl dlid_path_bits timestamp wallclock cvlan "
 		"flow_tag tm_tag tm_priv wr_thread wr_n wr_i posted" },

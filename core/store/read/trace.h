@@ -126,12 +126,12 @@ struct wc {
 /* A poll that returned completions or failed. */
 struct poll {
 	enum verb verb; /* poll_cq, start_poll or next_poll */
+	bool filled; /* the array of ibv_poll_cq had no room for more; false in older traces */
 	uint64_t handle;
 	uint32_t object; /* CQ; 0 unknown */
 	int ret;
 	uint64_t empty; /* empty polls of this CQ by this thread since its last recorded poll */
 	uint32_t nwc;
-	bool filled; /* the array of ibv_poll_cq had no room for more; false in older traces */
 	/* id in table `stack`, for a failure or an error that is not a flush; else 0 */
 	uint32_t stack;
 	const struct wc *wc;
