@@ -6,10 +6,10 @@
 
 struct command;
 
-/* All subcommands, one line each. */
+/* Print one line for each subcommand. */
 void help_commands(FILE *to);
 
-/* One subcommand and its options. */
+/* Print the help of one subcommand and its options. */
 void help_print(const struct command *command);
 
 /*

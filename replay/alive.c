@@ -157,7 +157,7 @@ static int list_queues(struct replay *r, struct alive_objects *m, uint32_t id, c
 
 static int list_all(struct replay *r, struct alive_objects *m)
 {
-	/* for each object, and one more */
+	/* one for each object, from 1 */
 	size_t *places = calloc(r->nreplicas + 1ul, sizeof(*places));
 	int err = places ? list_objects(r, m, places) : -ENOMEM;
 

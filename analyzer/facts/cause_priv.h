@@ -28,9 +28,10 @@ struct noted_error {
 	int state;             /* of the other queue pair; or QP_UNKNOWN */
 	struct moment moved;   /* the event that led to the state */
 	bool empty;            /* its receive queue was empty */
-	uint32_t unpolled;     /* messages that had taken its last receives, not polled */
-	bool waiting;          /* for the first receive posted after that */
-	bool missed;           /* events are missing, so that receive is not known */
+	/* messages that used the last receives of the queue pair, and were not polled */
+	uint32_t unpolled;
+	bool waiting; /* for the first receive posted after that */
+	bool missed;  /* events are missing, so that receive is not known */
 	/* receives that the peer had posted when the error was polled, since its last reset */
 	uint64_t posted;
 	uint32_t dropped;          /* receives that the last reset removed */

@@ -33,12 +33,12 @@ struct delay_pair {
 
 /* A process that others have waited for. */
 struct delay_cause {
-	int64_t ns; /* waiting that it caused, directly or through others */
+	int64_t ns; /* waiting that the process caused, directly or through others */
 	int64_t by[DELAY_HOWS];
 	int64_t late;        /* total time for which it was late */
 	int64_t longest;     /* the longest single time */
 	uint64_t times;      /* how often it was late */
-	int64_t until;       /* the end of the last time */
+	int64_t until;       /* when it was last late: the end of that time */
 	struct moment first; /* the first late post: of a message, else of a receive */
 	bool by_send;
 	uint32_t qp; /* object: the queue pair of the first late post */

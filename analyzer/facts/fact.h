@@ -34,7 +34,7 @@ extern const struct fact_info fact_infos[FACT_COUNT];
 int fact_find(const char *name);
 
 enum {
-	FACTS_KEPT = 1000, /* for each kind; the others are counted */
+	FACTS_KEPT = 1000, /* facts of each kind that are stored; the others are only counted */
 	FACT_PROCESSES = 1024,
 };
 

@@ -57,7 +57,7 @@ struct failed_verbs {
 	size_t nsearches;
 	char **expected; /* by process: its last failure that is not a fact; NULL: none */
 	size_t nexpected;
-	/* by process: its last failure because nothing had come yet */
+	/* by process: its last call that failed as no event or completion had come */
 	struct premature_call {
 		struct event_id id; /* thread 0: none */
 		enum verb verb;

@@ -34,7 +34,7 @@ struct outage {
 	uint32_t process;
 	uint64_t context;
 	uint32_t port;        /* 0: the device */
-	struct event_id told; /* the event that reported it */
+	struct event_id told; /* the event that reported the outage */
 	int64_t from, to;     /* to: INT64_MAX: not up again; for a change: from + LATE_NS */
 };
 

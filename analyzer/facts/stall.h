@@ -50,8 +50,8 @@ struct stall_link {
  * reported.
  */
 enum stall_state {
-	STALL_WELL,     /* it had ended with success */
-	STALL_ENDED,    /* it had ended long before its waiters did */
+	STALL_WELL,     /* the process had ended with success */
+	STALL_ENDED,    /* the process had ended long before those that wait for it */
 	STALL_STOPPED,  /* a signal or a debugger has stopped it */
 	STALL_MISLED,   /* the peer of a queue pair is connected to another queue pair */
 	STALL_HUNG,     /* it is in a call that did not return */

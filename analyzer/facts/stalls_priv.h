@@ -14,7 +14,7 @@ struct stall_note {
 	bool unpolled;     /* stall.object etc. describe an unpolled completion */
 	uint32_t unpolled_cq;   /* the CQ of that completion: object */
 	char cq[LIFE_NAME];     /* name of the CQ of its first link */
-	struct event_id failed; /* its last call that failed */
+	struct event_id failed; /* the last call of the process that failed */
 	int error;              /* the errno of that call */
 	struct moment forked;   /* its last fork, even if the child has not ended yet */
 	char how[16];

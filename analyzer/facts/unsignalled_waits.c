@@ -59,7 +59,7 @@ struct unsignalled_waits {
 	const struct activity *activity;
 	struct unsignalled_wait *open; /* by thread: its last wait */
 	size_t nopen;
-	bool any;                         /* there was such a wait */
+	bool any;                         /* at least one such wait was found */
 	struct unsignalled_wait *longest; /* by process */
 	size_t nlongest;
 };

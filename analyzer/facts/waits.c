@@ -129,7 +129,7 @@ static bool is_never_signalled(const struct queue *queue)
 	       !cq->doubt && !cq->pools && !has_srq(cq->owner);
 }
 
-/* Those for which a completion is in the CQ come first, then those whose peer is known. */
+/* Receives with a completion in the CQ come first, then those whose peer is known. */
 static int rank_receives(const struct queue *receives)
 {
 	const struct life *qp = queue_receiver(receives);

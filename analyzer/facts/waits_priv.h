@@ -36,10 +36,10 @@ struct wait {
 	bool no_timeout, no_rnr_limit;   /* its queue pair has timeout 0, rnr_retry 7 */
 	uint32_t timeout, retry_cnt;     /* of its queue pair, and the time in which it gives up */
 	int64_t retry_time;              /* ns; 0: not known, or without limit */
-	struct moment drained;           /* since when it is in SQD; id 0:0: it is not */
-	struct moment
-		unflushed; /* an SRQ: when its last queue pair went to ERR; id 0:0: not all did */
-	bool no_reads;     /* max_rd_atomic is 0, and @oldest a READ or atomic */
+	struct moment drained;           /* when it went to SQD; id 0:0: it is in another state */
+	/* an SRQ: when its last queue pair went to ERR; id 0:0: not all did */
+	struct moment unflushed;
+	bool no_reads; /* max_rd_atomic is 0, and @oldest a READ or atomic */
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end: process and object; 0: not known */
 	/* the other end's rdma_disconnect(), whose event this end has not retrieved */

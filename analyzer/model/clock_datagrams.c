@@ -70,7 +70,7 @@ struct clock_datagrams {
 	struct datagram_flow *flows;
 	size_t nflows;
 	struct map by_flow; /* 1 + index */
-	bool *whole;        /* by part: it has all messages that its processes sent */
+	bool *whole;        /* by part: it has all messages that its processes have sent */
 	int err;
 };
 

@@ -365,7 +365,7 @@ static int note_event(struct model *model, const struct parsed_call *p)
 	if (!args_get(p->out, ARG(event.event_type), &type))
 		return 0;
 	if (life->cq && type == ABI_EVENT_CQ_ERR)
-		life->cq->overflowed = true; /* no more completions come from it */
+		life->cq->overflowed = true; /* a CQ in overrun delivers no more completions */
 	qp_process_async(life, p->event, type);
 	return 0;
 }

@@ -37,10 +37,10 @@ struct cq_event_late {
 struct cq_event_blind {
 	uint64_t none, one; /* waits after no empty poll, and after one */
 	uint64_t checked;   /* waits after a poll, or after what may have been one */
-	bool loops;         /* it polled once more after a poll that had not filled its array */
-	bool open;          /* the last wait: the next poll decides */
+	bool loops; /* the thread polls again even after a poll that did not fill its array */
+	bool open;  /* the last wait: the next poll decides */
 	uint32_t last_nwc;
-	struct moment armed; /* the first time */
+	struct moment armed; /* the first arming */
 };
 
 /*

@@ -67,7 +67,7 @@ struct key {
 	const char *released_by; /* "munmap" */
 	bool unmapped;           /* the memory was unmapped, not just returned to the allocator */
 	uint64_t posts;          /* posts of its process up to the release */
-	uint64_t remote;         /* requests of other ends that used it */
+	uint64_t remote;         /* requests of other ends that used the key */
 	struct key_bind bind;
 	struct key_invalid invalid;
 	struct key *next_lkey, *next_rkey; /* next key of the same number */

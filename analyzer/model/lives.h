@@ -56,17 +56,18 @@ struct life {
 	bool ended;        /* its connection has ended, or could not be made */
 	bool resolved;     /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
 	bool listens;      /* rdma_listen() was called for it */
-	uint16_t port;     /* that rdma_bind_addr() gave it; 0: not known */
+	uint16_t port;     /* the port that rdma_bind_addr() set; 0: not known */
 	bool routed;       /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	bool ps_datagrams; /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
 	struct moment cm_call; /* its last connect, accept, reject or disconnect; 0:0: none */
 	/* created by a connection request: the number of the requesting queue pair, or 0 */
 	uint32_t asked;
 	struct moment created, destroyed;
-	struct moment ending;   /* the last destroy that began */
-	struct moment leaving;  /* its rdma_migrate_id() that has not returned; 0:0: none */
+	struct moment ending; /* the last destroy that began */
+	/* a rdma_migrate_id() of the identifier that has not returned; 0:0: none */
+	struct moment leaving;
 	struct moment met;      /* the first event of another thread during `ending`; or none */
-	struct moment refused;  /* the last destroy of it that failed */
+	struct moment refused;  /* the last failed call that should have destroyed the object */
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
 	uint64_t events;        /* of a CQ: retrieved from the channel and not acknowledged */
 	/*

@@ -31,7 +31,7 @@ struct peer_work {
 	uint64_t sends;       /* all sends so far */
 	uint64_t receives;    /* receives posted since its last reset */
 	uint64_t before;      /* receives posted before that reset */
-	uint32_t dropped;     /* receives that were outstanding at that reset */
+	uint32_t dropped;     /* receives that were outstanding at the reset */
 	uint64_t to_receives; /* sends that consume a receive of the peer */
 	uint64_t writes;      /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;        /* receives that are outstanding */
@@ -59,8 +59,8 @@ struct shared_receives {
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
 struct peer {
 	struct peer *same;          /* next queue pair of the same number, newest first */
-	struct peer *older, *newer; /* in the list of queue pairs that are gone */
-	struct life *life;          /* NULL when it is gone */
+	struct peer *older, *newer; /* in the list of destroyed queue pairs */
+	struct life *life;          /* NULL when the queue pair was destroyed */
 	uint32_t process, id;       /* id: object; 0 unknown */
 	uint32_t number;            /* qp_num */
 	uint64_t context, pd;
@@ -73,7 +73,7 @@ struct peer {
 	struct moment hangup; /* its rdma_disconnect(), if there was one before; id 0:0: none */
 	bool connected;       /* the following fields are valid */
 	bool is_rc;
-	bool is_ud;         /* copied from the struct qp when it is gone */
+	bool is_ud;         /* copied from the struct qp when the queue pair is destroyed */
 	uint8_t port;       /* its own port; 0: not known */
 	uint8_t sgid_index; /* sgid_index of its path, if .place is global */
 	struct place place; /* address of the other end */
@@ -97,7 +97,7 @@ struct peers {
 	const struct trace *trace; /* NULL: not known, and not joint */
 	struct map by_number;      /* of struct peer */
 	struct map by_dest; /* by number: the last queue pair that was connected to that number */
-	struct peer *oldest, *newest; /* the list of queue pairs that are gone */
+	struct peer *oldest, *newest; /* the list of destroyed queue pairs */
 	size_t ngone;
 	uint64_t changes;
 };

@@ -35,7 +35,7 @@ struct pinned {
 	bool asked;
 	bool implied; /* `kept` is set from the environment */
 	bool kept;    /* the library excludes registered memory from forks, if it can */
-	/* the program has asked for fork support, or whether it is needed, and it is not */
+	/* the program has requested fork support, or asked whether it is needed, and it is not */
 	bool checked;
 };
 

@@ -101,9 +101,9 @@ struct queue_refusal {
 	uint32_t outstanding, signalled, limit; /* of the queue, at that time */
 	bool full;                              /* because the queue was full */
 	uint64_t completed;                     /* of the queue, at that time */
-	uint64_t later;                         /* other requests that were accepted since then */
-	uint64_t recovered;                     /* earlier refusals that were posted again */
-	bool ignored; /* the next post was refused, too, with no completion in between */
+	uint64_t later;     /* other requests that were accepted after the refusal */
+	uint64_t recovered; /* earlier refusals that were posted again */
+	bool ignored;       /* the next post was refused, too, with no completion in between */
 	/* the first few of the other requests that the full queue refused in a row */
 	struct queue_mark more[QUEUE_REFUSED];
 	uint64_t nmore;
@@ -184,7 +184,7 @@ struct queue_stats {
 	uint64_t posts;     /* accepted posts */
 	int64_t first_time; /* of the first */
 	uint64_t signalled; /* requests */
-	/* posts of one request, directly after another such post of the same thread */
+	/* posts of one request, each directly after another such post of the same thread */
 	uint64_t chased;
 	struct queue_singles steady;
 	uint64_t small; /* sends and writes small enough to be inline */
@@ -282,15 +282,16 @@ struct queue {
 	struct sge *sges;
 	uint32_t sge_first, sge_end, sge_size; /* positions grow without limit: & (sge_size - 1) */
 
-	uint32_t outstanding, signalled; /* requests; those of them that will complete */
-	uint32_t high;                   /* largest number of outstanding requests */
-	uint32_t with_ah;                /* outstanding requests that name an AH */
-	uint32_t reads, most_reads;      /* outstanding READs and atomics; most of them at once */
-	uint32_t run;                    /* unsignaled requests since the last signaled one */
-	uint64_t posted, completed;      /* requests of all time */
-	uint64_t to_receives;            /* of those posted: sends that consume a receive */
-	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
-	int64_t polled;                  /* when the last completed; 0: none has */
+	uint32_t outstanding,
+		signalled;          /* outstanding requests, and how many of them are signalled */
+	uint32_t high;              /* largest number of outstanding requests */
+	uint32_t with_ah;           /* outstanding requests that name an AH */
+	uint32_t reads, most_reads; /* outstanding READs and atomics; most of them at once */
+	uint32_t run;               /* unsignaled requests since the last signaled one */
+	uint64_t posted, completed; /* requests of all time */
+	uint64_t to_receives;       /* of those posted: sends that consume a receive */
+	uint64_t writes;            /* of those posted: RDMA WRITEs without immediate data */
+	int64_t polled;             /* when the last completed; 0: none has */
 	uint64_t messages;     /* receives, or sends that consume a receive, since the last reset */
 	uint32_t dropped;      /* requests that the last reset removed */
 	uint32_t starved;      /* messages that the last post to this receive queue found waiting */
@@ -330,7 +331,7 @@ struct queue {
 	/* the first refusal that is open, else the last; NULL: none */
 	struct queue_refusal *refusal;
 	int easy_sges;   /* only requests with more SGEs, or with inline data, are examined */
-	bool beyond;     /* it was reported that it holds more requests than it can */
+	bool beyond;     /* the watcher was notified that more is outstanding than the capacity */
 	bool datagrams;  /* of a UD queue pair */
 	bool unreliable; /* the send queue of a UD or UC queue pair */
 	bool grh_told;   /* PROBLEM_GRH_ROOM, PROBLEM_GRH_SENT or PROBLEM_GRH_SHORT */

@@ -21,7 +21,7 @@ struct queue;
 struct trace_event;
 
 struct read_release {
-	uint64_t message;         /* the last such m: its ordinal; 0: none */
+	uint64_t message;         /* the ordinal of the last message of this kind; 0: none */
 	uint32_t rkey;            /* of its r */
 	struct moment read, send; /* the posts of both */
 	uint64_t n;               /* regions that were deregistered; valid from the first on: */

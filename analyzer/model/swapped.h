@@ -26,8 +26,8 @@ struct swapped {
 	uint32_t process;    /* the peer; 0: this entry is not used */
 	uint32_t last;       /* object: the queue pair of the last compare-and-swap */
 	uint64_t turns;      /* how often that was another one than before */
-	uint32_t other;      /* object: one of the others */
-	uint64_t written;    /* by queue pairs that had swapped it */
+	uint32_t other;      /* object: one of the other queue pairs */
+	uint64_t written;    /* RDMA WRITEs by queue pairs that had swapped the word */
 	uint32_t writer;     /* object: the last of them that did so SWAPPED_HABIT times */
 	bool shared;         /* two that existed at once did */
 	struct moment swap;  /* of the first of them */

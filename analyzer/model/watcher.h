@@ -178,7 +178,7 @@ struct model_key {
 	int opcode;            /* enum ibv_wr_opcode; -1: a receive */
 	uint32_t number;
 	uint64_t addr, length;
-	uint32_t missing;        /* of access flags */
+	uint32_t missing;        /* access flags that the key lacks */
 	const struct peer *peer; /* the owner of the key; NULL: the program itself */
 	const struct life *ah;   /* of KEY_OTHER_AH */
 	int ret;                 /* of the post */

@@ -16,7 +16,7 @@ enum { WR_ID_KINDS = 8 /* a new kind replaces an older one */ };
 struct wr_id_set {
 	struct wr_id_cell *cells;
 	uint32_t size, used; /* size is 0 or a power of two */
-	bool off;            /* the numbers are not checked any more */
+	bool off;            /* the numbers are no longer checked */
 	bool once; /* there was a duplicate before it was clear that duplicates are unusual */
 	struct {
 		uint64_t kind, last;

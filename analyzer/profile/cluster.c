@@ -19,7 +19,7 @@
 enum {
 	TIMES = 7,
 	LEAST_STALLS = 3, /* stalls */
-	MORE = 4, /* a cluster has so many times the requests of the equally wide spans beside it */
+	MORE = 4, /* a cluster has MORE times as many requests as equally wide spans beside it */
 	FAR_MEDIANS = 10, /* times the median latency, at least */
 	TICKS = 8000000,  /* two of 4 ms, in ns */
 	LITTLE = 8,       /* small means 1/8 of the time */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	HISTOGRAM_BITS = 5, /* classes of one power of two: 1 << that */
+	HISTOGRAM_BITS = 5, /* a power of two has 1 << HISTOGRAM_BITS classes */
 	HISTOGRAM_ROW = 1 << HISTOGRAM_BITS,
 	HISTOGRAM_ROWS = 64 - HISTOGRAM_BITS + 1,
 	HISTOGRAM_CLASSES = HISTOGRAM_ROWS * HISTOGRAM_ROW,

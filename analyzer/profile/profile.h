@@ -103,7 +103,7 @@ struct profile_depth {
  * analyzer/model/starved.h.
  */
 struct profile_starved {
-	uint64_t messages, stalls; /* messages that wait one after the other are one stall */
+	uint64_t messages, stalls; /* stalls: messages that wait one after the other count as one */
 	int64_t ns, longest;       /* total and longest time of the stalls */
 	int64_t since, until;      /* begin and end of the last stall */
 };

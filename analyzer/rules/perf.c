@@ -16,22 +16,23 @@
 enum {
 	LEAST_CALLS = 10000,       /* posts, polls, events: fewer take only a few milliseconds */
 	LEAST_CALLS_IF_SLOW = 256, /* the same, if they take a large part of the time */
-	LEAST_RUNS = 16,   /* in at least as many runs: fewer may just refill an empty queue */
-	MOST_PERCENT = 75, /* percent of them: it is a habit of the program */
+	LEAST_RUNS = 16,   /* runs of such calls: with fewer, they may just refill an empty queue */
+	MOST_PERCENT = 75, /* percent of the calls: the program does this regularly */
 	LEAST_DEPTH = 16,  /* outstanding requests: with fewer there is nothing to save */
 	STEADY_CALLS = 16, /* calls: fewer are made for one queue pair connected late */
-	STEADY_SHARE = 5,  /* percent of the time: two runs differ by about as much */
-	EARLY_SHARE = 33, /* percent of the time, in a process with fewer than STEADY_POSTS posts */
-	QUERY_POSTS = 8,  /* a query is too frequent if fewer posts than this follow it */
-	QUERY_CALLS = 48, /* calls, if there is one for every second post */
-	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
+	STEADY_SHARE = 5,  /* percent of the run that calls must take: two runs differ by that */
+	EARLY_SHARE = 33,  /* the same, in a process with fewer than STEADY_POSTS posts */
+	QUERY_POSTS = 8,   /* a query is too frequent if fewer posts than this follow it */
+	QUERY_CALLS = 48,  /* queries, if there is at least one for every second post */
+	BRIEF_SENDS = 8,   /* number of sends for each short-lived region */
 	/* small sends, MOST_PERCENT of the queue: a ping-pong has fewer, or is inline */
 	LEAST_SMALL_SENDS = 256,
-	LEAST_SIGNALLED = 1024, /* sends */
-	SHORT_MESSAGE =
-		1024,      /* bytes: a doorbell and a completion are a small part of longer ones */
-	LEAST_BURSTS = 16, /* polls of QUEUE_BURST: fewer follow a stop of the program */
-	LATE_SHARE = 25,   /* percent of the time in which completions were not polled */
+	LEAST_SIGNALLED = 1024, /* signalled sends: fewer are not reported */
+	/* bytes: the costs of a doorbell and a completion matter for shorter messages */
+	SHORT_MESSAGE = 1024,
+	/* polls of QUEUE_BURST completions: a pause of the program causes fewer */
+	LEAST_BURSTS = 16,
+	LATE_SHARE = 25, /* percent of the time in which completions were not polled */
 };
 
 static bool is_majority(uint64_t part, uint64_t all)

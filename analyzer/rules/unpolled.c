@@ -30,8 +30,8 @@ struct leftover_completions {
 	const struct life *qp;
 	int64_t now;
 	const struct moment *drain; /* when it was moved to ERR, if that matters; or NULL */
-	struct moment hangup;       /* its rdma_disconnect(), if that matters */
-	uint32_t sends, receives;   /* requests that were outstanding then */
+	struct moment hangup;       /* the rdma_disconnect() of the queue pair, if it matters */
+	uint32_t sends, receives;   /* requests that were outstanding at that time */
 	/* the last request whose completion should have been polled, or NULL */
 	const struct queue_request *last;
 	const struct life *cq; /* the CQ from which nothing was polled, or NULL */

@@ -22,7 +22,7 @@ struct fabric_rq {
 struct fabric_peer {
 	bool known; /* its number is in the registry */
 	pid_t pid;
-	bool ended; /* that process does not exist any more */
+	bool ended; /* the other process does not exist any more */
 	bool seen;  /* its queue pair could be read; the rest is valid then */
 	uint32_t state;
 	uint32_t dest_qpn;

@@ -1,4 +1,4 @@
-/* The value of a number in each iteration of its statement */
+/* A number of a statement in loops, as an expression of the loop variables */
 #include "cli/emit/loop_expr.h"
 
 #include <errno.h>

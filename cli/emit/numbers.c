@@ -60,7 +60,7 @@ static bool are_same(const struct run *a, const struct run *b, size_t n, uint64_
 	return true;
 }
 
-/* Are the runs after a repetition one more round of it? Then count it. */
+/* If the runs after a repetition are another round of it, count this round. */
 static bool count_if_repeated(struct earlier_runs *e)
 {
 	for (size_t n = 1; n <= REPEATED_RUNS && n < e->n; n++) {

@@ -15,7 +15,7 @@
 
 /* The aspects of an object that are ordered separately. */
 enum role {
-	ROLE_STATE,     /* its existence and its attributes */
+	ROLE_STATE,     /* the object's existence and its attributes */
 	ROLE_SENDS,     /* the order of its send queue */
 	ROLE_RECEIVES,  /* the order of its receive queue */
 	ROLE_POLLS,     /* the order of polls of a CQ */

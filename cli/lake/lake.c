@@ -47,7 +47,7 @@ struct lake {
 	struct folder folder;
 	const char *trace;    /* its name, without folders */
 	unsigned int part;    /* number of the part */
-	struct owner *owners; /* by process; 0 for rows of none */
+	struct owner *owners; /* by process; 0: for rows without a process */
 	size_t nowners;
 	struct lake_file **files;
 	size_t nfiles;

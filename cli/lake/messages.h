@@ -25,7 +25,7 @@ struct message {
 
 struct messages_callbacks {
 	void *arg;
-	/* each event, before its messages */
+	/* called for each event, before its messages */
 	void (*event)(void *arg, const struct trace_event *event);
 	void (*posted)(void *arg, const struct message *message); /* and accepted */
 	/* polled by @message->thread */

@@ -194,7 +194,7 @@ static int put_column(struct lake_file *file, struct values *values, const char 
 
 static unsigned int count_columns(const struct rowset *rowset)
 {
-	return rowset->ncolumns - 2; /* is_in_path() */
+	return rowset->ncolumns - 2; /* two columns are in the path of the file: is_in_path() */
 }
 
 /* The number of a column among those that are not in the path. */

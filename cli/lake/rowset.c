@@ -94,7 +94,7 @@ static int64_t intern_word(struct words *words, const char *text, size_t n)
 	return number;
 }
 
-/* Texts that a column had before, by their addresses. */
+/* Texts that occurred in a column before, by their addresses. */
 struct known_texts {
 	const char *texts[KNOWN];
 	int64_t numbers[KNOWN];

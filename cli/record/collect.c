@@ -30,7 +30,7 @@ struct session_collection {
 	bool keep;
 	uint32_t redact;
 	struct redact *redacting; /* NULL: nothing is replaced */
-	int lock;                 /* held so that only one process collects the session */
+	int lock;                 /* locked by the process that collects the session */
 	struct writer *writer;
 	struct collector *collector;
 	struct progress progress;

@@ -25,5 +25,5 @@ int find_session_of_trace(const char *path, struct session *session);
 bool find_session_records(const struct session *session);
 bool find_session_alive(const struct session *session);
 
-/* A terminated copy of a text of the page: the program can write to the page. */
+/* Copy a text of the session's page, and terminate the copy: the program may change the page. */
 const char *find_session_text(const char *text, char copy[SESSION_TEXT]);

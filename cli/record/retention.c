@@ -289,7 +289,7 @@ static int rotate_trace(struct retention *retention)
 	struct writer *writer = retention->writer;
 	int err;
 
-	end_copies(retention, 0); /* so that they do not become many */
+	end_copies(retention, 0); /* end finished copies, so that they do not accumulate */
 	err = cut_trace(retention);
 	if (err == -EAGAIN)
 		return 0;

@@ -13,7 +13,8 @@
 
 enum {
 	SAMPLES_NS = 100000000, /* between two samples */
-	SAMPLES_LOOK = 16, /* for a thread without verbs, /proc is read in one of so many samples */
+	/* for a thread without verbs, /proc is read in one of this many samples */
+	SAMPLES_LOOK = 16,
 	SAMPLES_ROWS = 500, /* of a thread */
 	SAMPLES_WCHAN = 40,
 };

@@ -88,7 +88,7 @@ int stop_point_parse(const char *text, void *field, char complaint[OPTIONS_COMPL
 /* The state of a process */
 
 struct thread_state {
-	char state; /* 0: there is no such thread */
+	char state; /* 0: the thread does not exist */
 	pid_t tracer;
 	uint64_t switches; /* of contexts */
 };

@@ -98,5 +98,5 @@ void removal_add_object(struct removal *removal, uint32_t object);
 /* Is @row left? */
 bool removal_keeps_row(const struct removal *removal, const struct unit_row *row);
 
-/* For struct excerpt; @removal is a struct removal. */
+/* Does the trace without @removal, a struct removal, have @item? A callback of struct excerpt. */
 bool removal_has(void *removal, const struct excerpt_item *item);

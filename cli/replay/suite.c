@@ -99,7 +99,7 @@ struct suite {
 	bool soft[DEVICES_MAX];
 	size_t ndevices;
 	struct suite_run *runs;              /* the replays of each trace on each device */
-	size_t nruns, next, nrunning, ndone; /* ndone: those that have ended */
+	size_t nruns, next, nrunning, ndone; /* ndone: replays that have ended */
 	bool one_alone;                      /* the running replay must run alone */
 	struct suite_end end;
 	int err;

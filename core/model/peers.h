@@ -25,7 +25,7 @@ struct peers;
 enum peers_known {
 	PEERS_UNKNOWN, /* the peer is not in the trace */
 	PEERS_NUMBER,  /* a queue pair had the number; its address is unknown */
-	PEERS_ADDRESS, /* its port had the address, too */
+	PEERS_ADDRESS, /* the port of the queue pair had the address, too */
 	PEERS_BOTH,    /* it was also connected back */
 };
 

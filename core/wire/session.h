@@ -27,7 +27,7 @@ enum {
 	SESSION_PATH = 240,
 	SESSION_NAME = 24,
 	SESSION_TEXT = 512,
-	SESSION_VERBS = 256, /* more than there are verbs */
+	SESSION_VERBS = 256, /* more than the number of verbs */
 	SESSION_QPS = 32,
 	SESSION_MAX_WAIT = 10,   /* seconds, by default */
 	SESSION_RINGS = 1 << 20, /* maximum; further threads get no ring */
@@ -110,9 +110,10 @@ struct session_page {
 	_Atomic uint32_t withheld;  /* number of rings that could not grow because of the budget */
 	_Atomic uint32_t denied;    /* part of @ringless: because of the budget */
 	_Atomic uint32_t sandboxed; /* part of @ringless: a seccomp filter forbade it */
-	_Atomic uint32_t foreign;   /* part of @ringless: their process had changed its user */
+	/* part of @ringless: threads whose process had changed its user */
+	_Atomic uint32_t foreign;
 	_Atomic uint32_t strangers; /* number of programs started as a user who cannot join */
-	_Atomic uint32_t stranger;  /* one of these users, plus 1; 0: none */
+	_Atomic uint32_t stranger;  /* the user of one of these processes, plus 1; 0: none */
 	/* the smallest budget that prevented the creation or growth of a ring; 0: none */
 	_Atomic uint64_t withheld_budget;
 	_Atomic uint64_t used; /* bytes of @limit in use */

@@ -15,7 +15,7 @@
 
 #include "core/wire/desc.h"
 
-enum { STOP_VERBS = 256 /* more than there are verbs */, STOP_STATUSES = 64, STOP_FRAMES = 8 };
+enum { STOP_VERBS = 256 /* more than the number of verbs */, STOP_STATUSES = 64, STOP_FRAMES = 8 };
 
 /* When the program stops. Zeroed: never. */
 struct stop_rule {

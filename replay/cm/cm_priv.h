@@ -66,7 +66,7 @@ struct cm_end {
 	bool waits;           /* its connect, with `param' and `data', waits for a listener */
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
-	struct sockaddr_storage *groups; /* groups that it has joined */
+	struct sockaddr_storage *groups; /* multicast groups that the identifier has joined */
 	size_t ngroups;
 	bool datagrams;
 	unsigned int silent; /* number of events that did not arrive */

@@ -278,7 +278,7 @@ static void raise_injected_event(struct replay *r, const struct trace_event *eve
 		async.element.cq = qp->send_cq;
 	else if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
 		 type != IBV_EVENT_QP_ACCESS_ERR)
-		return; /* faults_raise(), when the program gets it */
+		return; /* faults_raise() reports it when the program gets the event */
 	if (!process_raise(r->faults->maker.event, qp->context, &async))
 		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 }

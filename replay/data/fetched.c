@@ -24,7 +24,7 @@
 struct fetched_place {
 	uint64_t remote_addr;
 	uint32_t rkey;
-	const struct replica_qp *qp; /* the first that accessed it */
+	const struct replica_qp *qp; /* the first queue pair that accessed the place */
 	bool several;                /* several queue pairs, or not only additions */
 	bool adds, known, pending;
 	uint64_t offset;      /* difference of the recorded and the replayed value, so far */

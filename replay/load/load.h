@@ -58,8 +58,8 @@ struct load_edge {
 struct load_class {
 	enum load_transport transport;
 	enum load_pattern pattern; /* the pattern of its edges */
-	uint32_t depth;            /* requests that its send queues hold */
-	uint32_t signal;           /* one in so many requests is signaled */
+	uint32_t depth;            /* outstanding requests of each send queue */
+	uint32_t signal;           /* one in @signal requests is signaled */
 	struct load_edge *edges;
 	size_t nedges;
 	struct load_track *tracks;

@@ -54,7 +54,7 @@ enum { PROCESS_COPY = 1024, PROCESS_COPIES = 3, PROCESS_DEVICE = 64 };
 
 /* An object of a replayed process, byte by byte. */
 struct process_copy {
-	uint64_t real; /* its address in its process; 0: none */
+	uint64_t real; /* the object's address in its process; 0: none */
 	enum object_kind kind;
 	bool builds;   /* QP: it has an ibv_qp_ex */
 	bool extended; /* CQ: a struct ibv_cq_ex */

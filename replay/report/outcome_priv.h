@@ -47,7 +47,7 @@ struct cause {
 /* An error that was injected. */
 struct injected_error {
 	struct divergence d;
-	uint64_t cause; /* 1 + its number; 0: later results were as recorded */
+	uint64_t cause; /* 1 + the number of its divergence; 0: it has caused none so far */
 };
 
 struct outcome {
@@ -63,8 +63,9 @@ struct outcome {
 	struct tolerate *tolerate; /* file of --tolerate; NULL: none */
 	struct cause *kept;
 	size_t nkept;
-	uint64_t ncauses;                     /* number of causes; not all are stored */
-	uint64_t ndivergences, nconsequences; /* those that are not tolerated */
+	uint64_t ncauses; /* number of causes; not all are stored */
+	uint64_t ndivergences,
+		nconsequences; /* divergences that are not tolerated, and their consequences */
 	uint64_t classes[DIVERGENCE_CLASSES];
 	struct outcome_causes causes;
 	struct injected_error *injected;

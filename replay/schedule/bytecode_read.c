@@ -1,7 +1,8 @@
 /*
  * Reading bytecode
  *
- * Each shape has an instance: its words, with pointers set. The returned event is in the instance.
+ * Each shape has an instance: the words of its last step, with pointers in place of their zeros. The
+ * event that is returned points into the instance.
  */
 #include <errno.h>
 #include <stdlib.h>

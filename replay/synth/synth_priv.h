@@ -162,11 +162,12 @@ struct synth_plan {
 	size_t at; /* the number of links that were used: in the first pass, then in the replay */
 	bool needed;
 	uint32_t srq;               /* object: its SRQ; 0: it has none */
-	int access;                 /* access that it gives to the other end */
+	int access;                 /* access flags for the other end */
 	enum ibv_event_type breaks; /* how the other end made it fail, if known */
 	struct synth_life life;     /* first pass: its life since it was connected */
 	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
-	struct synth_request *open; /* first pass: the outstanding requests, [first, nopen) */
+	/* in the first pass: the outstanding requests are [first, nopen) */
+	struct synth_request *open;
 	size_t first, nopen, room;
 	struct synth_end *ends; /* one end; for datagrams, one for each number */
 };

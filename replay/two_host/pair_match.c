@@ -12,7 +12,9 @@
 
 #include "replay/state/recorded.h"
 
-enum { BEST = 6 }; /* two for each matching address, one for each matching PSN */
+enum {
+	BEST = 6
+}; /* the score of a match: two for each matching address, one for each matching PSN */
 
 static enum placed find_place(const struct pair_table *table, uint32_t port,
 			      const struct ibv_ah_attr *av)

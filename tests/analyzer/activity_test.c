@@ -105,7 +105,7 @@ TEST(polls_where_no_completion_can_come)
 		 "outstanding request that completes in the CQ");
 }
 
-/* It gives up: at its end the queue pair is gone. */
+/* The process gives up: when it ends, the queue pair was destroyed. */
 TEST(polls_in_vain_before_the_destroy)
 {
 	struct story s;

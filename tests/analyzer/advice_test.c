@@ -210,7 +210,7 @@ TEST(an_answer_may_come_first)
 	assert_int_equal(count_found(&s), 0);
 }
 
-/* It is written to memory, which the process looks at. */
+/* The answer is written to memory, which the process reads. */
 TEST(an_answer_may_be_no_message)
 {
 	struct story s;
@@ -302,7 +302,8 @@ static uint64_t read_in_lists(uint32_t depth, int most)
 TEST(more_reads_than_max_rd_atomic)
 {
 	assert_int_equal(read_in_lists(8, 16), 1);
-	assert_int_equal(read_in_lists(8, 1), 0); /* the other end allows no more */
+	assert_int_equal(read_in_lists(8, 1),
+			 0); /* the other end allows only one outstanding READ */
 	assert_int_equal(read_in_lists(1, 16), 0);
 	assert_int_equal(read_in_lists(2, 16), 0); /* twice as fast at best */
 }

@@ -120,7 +120,9 @@ TEST(a_number_of_a_destroyed_queue_pair)
 	ends_as(&s, NULL);
 }
 
-/* It may be that of a program without a recording, unless the only receiver waits in vain. */
+/*
+ * The number may be that of a program without a recording, unless the only receiver waits in vain.
+ */
 TEST(a_number_of_nobody)
 {
 	struct story s;

@@ -292,7 +292,7 @@ TEST(the_device_of_the_other_end)
 	story_end(&s);
 }
 
-/* It was at this end that the request failed. */
+/* The request failed at this end, whatever the port of the other end. */
 TEST(the_port_of_the_other_end_does_not_fail_requests_here)
 {
 	struct story s;
@@ -470,7 +470,7 @@ TEST(a_peer_that_was_killed_right_after)
 	story_end(&s);
 }
 
-/* It did something meanwhile, and may have been stopped before. */
+/* The peer posted in between, and may have been stopped before the request. */
 TEST(a_peer_that_posted_and_was_killed_right_after)
 {
 	const struct cause *cause;
@@ -699,7 +699,7 @@ TEST(a_number_that_nobody_has)
 	story_end(&s);
 }
 
-/* It may have been meant, though it was not connected. */
+/* The destroyed queue pair may have been meant, although it was not connected. */
 TEST(a_number_of_one_that_is_gone)
 {
 	struct story s;
@@ -968,7 +968,7 @@ static void poll_as_peer(struct story *s)
 	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* It had one, which an earlier message took. */
+/* The peer had one receive, which an earlier message used. */
 TEST(a_peer_whose_receives_were_consumed)
 {
 	struct story s;
@@ -1007,7 +1007,7 @@ TEST(a_peer_that_does_not_poll)
 	story_end(&s);
 }
 
-/* One more than messages: it cannot have been empty. */
+/* One receive more than messages: the queue cannot have been empty. */
 TEST(a_peer_with_one_receive_left)
 {
 	struct story s;
@@ -1023,7 +1023,7 @@ TEST(a_peer_with_one_receive_left)
 	story_end(&s);
 }
 
-/* It had some, which a reset has dropped: nobody has consumed them. */
+/* The peer had receives, which a reset dropped: no message used them. */
 TEST(a_peer_whose_receives_were_dropped)
 {
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
@@ -1249,7 +1249,7 @@ TEST(a_peer_that_failed_first)
 	story_end(&s);
 }
 
-/* Its queue pairs are connected to each other, and it ends soon after. */
+/* The queue pairs of the process are connected to each other, and it ends soon after. */
 TEST(a_process_that_polled_the_error_was_alive)
 {
 	struct ibv_qp_init_attr attr = { .cap = { .max_send_wr = 8, .max_recv_wr = 8 },

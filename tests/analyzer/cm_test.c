@@ -243,7 +243,7 @@ TEST(what_is_acknowledged_is_not_waited_for)
 	story_finds_nothing(&s);
 }
 
-/* It belongs to the listener, and brings another one. */
+/* The request event belongs to the listener, and has a new identifier. */
 TEST(a_request_is_owed_to_the_listener)
 {
 	const struct finding *f;

@@ -261,7 +261,7 @@ TEST(more_is_acknowledged_than_was_got)
 	story_end(&s);
 }
 
-/* It stays, and may be destroyed once more events have come. */
+/* The event remains, and may be destroyed once more events have come. */
 TEST(no_destroy_waits_for_it)
 {
 	struct story s;

@@ -83,7 +83,7 @@ static struct story_call wait_begins(struct story *s)
 	return story_call(s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&unused));
 }
 
-/* It waits until it is killed. */
+/* Wait for an event until the process is killed. */
 static void wait_in_vain(struct story *s)
 {
 	wait_begins(s);
@@ -203,7 +203,7 @@ TEST(the_next_message_ends_it)
 	story_end(&s);
 }
 
-/* Its event has come, however late the process was woken. */
+/* The CQ's event has come, however late the process was woken. */
 TEST(the_event_comes)
 {
 	struct story_call call;
@@ -219,7 +219,7 @@ TEST(the_event_comes)
 	story_finds_nothing(&s);
 }
 
-/* It was held up, while the messages came of which the first gave the event. */
+/* The thread was delayed, while the messages came of which the first caused the event. */
 TEST(the_event_comes_and_more_messages)
 {
 	struct story_call call;
@@ -306,7 +306,7 @@ TEST(messages_that_are_not_solicited_come_while_it_waits)
 	hazard_says(&s, "1 completion waited in cq1 for 1.00 s while");
 }
 
-/* The event of that one has come, or will. */
+/* The event of the solicited message has come, or will come. */
 TEST(one_message_is_solicited)
 {
 	struct story s;
@@ -435,7 +435,7 @@ TEST(a_cq_is_armed_after_each_message)
 	hazard_says(&s, "2 times, first at 2:26, a completion was in cq1 when it was armed");
 }
 
-/* It arms as soon as it has got an event, and polls then, however late. */
+/* The thread arms as soon as it has an event, and then polls, however late. */
 TEST(a_cq_is_armed_after_its_event)
 {
 	struct story_call call;
@@ -846,9 +846,9 @@ TEST(a_thread_arms_and_waits_without_a_poll)
 	assert_int_equal(wait_blindly(1, true, false, 0), 1);
 	assert_int_equal(wait_blindly(1, false, false, 0), 0);
 	assert_int_equal(wait_blindly(2, true, false, 0), 0);
-	/* what it waits for is the answer to what it sends then */
+	/* the thread waits for the answer to a message that it sends later */
 	assert_int_equal(wait_blindly(0, false, true, 0), 0);
-	/* other messages may lie there: it waits for the solicited ones only */
+	/* other messages may be in the CQ: the thread waits only for solicited ones */
 	assert_int_equal(wait_blindly(0, false, false, 1), 0);
 }
 

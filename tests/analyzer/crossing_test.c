@@ -118,7 +118,7 @@ TEST(a_buffer_is_posted_again_while_another_queue_pair_sends_it)
 	other.flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
 	assert_int_equal(pass_on(other), 0);
 	other = proxy;
-	other.step = 0; /* it ignores what it receives */
+	other.step = 0; /* the other end ignores what it receives */
 	assert_int_equal(pass_on(other), 0);
 	other = proxy;
 	other.own = true; /* told once */

@@ -98,7 +98,7 @@ TEST(a_multicast_to_nobody_else)
 	ends_with(&s, RULE_COUNT, NULL);
 }
 
-/* It goes elsewhere: to another port, or another number. */
+/* The datagram goes to another port, or to another number. */
 TEST(a_datagram_to_another)
 {
 	struct story s;
@@ -134,7 +134,7 @@ TEST(a_datagram_that_fits_into_one_of_the_receives)
 	ends_with(&s, RULE_COUNT, NULL);
 }
 
-/* It is lost for another reason, or its receive is still to come. */
+/* The datagram is lost for another reason, or its receive will be posted later. */
 TEST(a_datagram_without_a_receive)
 {
 	struct story s;

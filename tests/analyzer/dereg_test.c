@@ -13,7 +13,7 @@ static void begin_receive(struct story *s)
 	story_post(s, 1, VERB_post_recv, &ends[1].qp, 7, 0, sge);
 }
 
-/* Its region is changed; its key is @lkey then. */
+/* Change the region; afterwards its key is @lkey. */
 static void change_region(struct story *s, int thread, int flags, uint64_t addr, uint64_t length,
 			  uint32_t lkey)
 {

@@ -695,7 +695,7 @@ TEST(one_run_a_side_shows_a_factor_of_two)
 	assert_int_equal(verdict_of("duration"), DIFF_UNCLEAR);
 }
 
-/* They are judged, though two of each cannot show much. */
+/* Two runs per side are judged, although they cannot show much. */
 TEST(two_runs_a_side_are_not_one)
 {
 	for (int i = 0; i < 2; i++) {

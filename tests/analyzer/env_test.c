@@ -140,7 +140,8 @@ TEST(the_software_device_is_set_to_count)
 {
 	assert_int_equal(refused_on("soft", "VERBATIM_SOFT_MEMLOCK=1"), 1);
 	assert_int_equal(refused_on("soft", ""), 0);
-	assert_int_equal(refused_on("", "VERBATIM_SOFT_MEMLOCK=1"), 0); /* others do not read it */
+	assert_int_equal(refused_on("", "VERBATIM_SOFT_MEMLOCK=1"),
+			 0); /* other processes do not read this variable */
 }
 
 /* A deregistered region is no longer pinned. */

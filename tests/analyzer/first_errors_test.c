@@ -50,7 +50,7 @@ TEST(where_either_side_failed_both_are_reported)
 	story_end(&s);
 }
 
-/* Both have the wr_id 0; the receive is longer than its region. */
+/* Both requests have wr_id 0; the receive is longer than its region. */
 TEST(the_one_outside_its_region_failed)
 {
 	static const struct event_sge beyond = { 0x7000, 8192, 0x10 };

@@ -49,7 +49,7 @@ TEST(a_pointer_to_nothing_known_is_found)
 		    "was given 0x7000 as qp_init_attr.recv_cq, but a cq is expected");
 }
 
-/* Its CQs may be older than the trace, too. */
+/* The CQs of the context may be older than the trace, too. */
 TEST(objects_of_an_older_context_are_not_judged)
 {
 	struct story s;

@@ -325,7 +325,7 @@ TEST(a_kernel_that_is_not_known_is_reported)
 	story_end(&s);
 }
 
-/* These make no child with a copy of the memory. */
+/* Calls that create no child with a copy of the memory. */
 TEST(other_children_do_no_harm)
 {
 	static const enum event_fork_how hows[] = { FORK_VFORK, FORK_POSIX_SPAWN, FORK_SYSTEM,

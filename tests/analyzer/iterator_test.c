@@ -83,7 +83,7 @@ TEST(a_failed_destroy_does_no_harm)
 	assert_int_equal(count_of(&s, RULE_LIFE_007), 0);
 }
 
-/* It waits for the lock of the CQ, and the batch ends meanwhile. */
+/* The other thread waits for the lock of the CQ, and the batch ends meanwhile. */
 TEST(another_thread_destroys)
 {
 	struct story s;

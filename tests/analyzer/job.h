@@ -101,7 +101,7 @@ static inline void make_rank(struct story *s, int r)
 		 W(IBV_ACCESS_LOCAL_WRITE));
 }
 
-/* @ranks: they know their rank. */
+/* @ranks: the processes have the variables of a launcher. */
 static inline void begin_ranks(struct story *s, bool ranks)
 {
 	char environ[32] = "";
@@ -202,7 +202,7 @@ static inline void poll_one(struct story *s, int r, int side, int opcode, uint64
 	story_event(s, r, EVENT_POLL, (sizeof(*event) + sizeof(struct ibv_wc) + 7) / 8);
 }
 
-/* Its empty polls of a CQ in all. */
+/* Set the total of rank @r's empty polls of a CQ. */
 static inline void polls_in_vain(struct story *s, int r, int side)
 {
 	struct ring_head *head = &s->threads[r].head;

@@ -206,7 +206,7 @@ TEST(a_key_that_the_other_machine_has_deregistered)
 	end_two(&two);
 }
 
-/* Their order is not known: nothing is reported. */
+/* The order of the two is not known: nothing is reported. */
 TEST(a_key_that_went_at_about_the_same_time)
 {
 	struct two two;
@@ -220,7 +220,7 @@ TEST(a_key_that_went_at_about_the_same_time)
 	end_two(&two);
 }
 
-/* On one machine it is. */
+/* Processes on one machine have one clock. */
 TEST(one_machine_has_one_clock)
 {
 	struct two two;
@@ -513,7 +513,7 @@ TEST(datagrams_in_one_direction_are_sent_after_their_receives_are_posted)
 	end_two(&two);
 }
 
-/* They went elsewhere: those of the same numbers belong to other queue pairs. */
+/* The datagrams went elsewhere: those with the same numbers belong to other queue pairs. */
 TEST(datagrams_to_another_address_tell_nothing)
 {
 	struct two two;

@@ -37,7 +37,7 @@ static void begin_polling(struct story *s)
 	}
 }
 
-/* Its thread polls during @share percent of the time. */
+/* Wait @ns for a response, and poll during @share percent of the time. */
 static void wait_for_it(struct story *s, uint64_t ns, uint64_t share)
 {
 	s->now += ns;
@@ -101,7 +101,9 @@ TEST(the_hazard_says_how_long_and_how_often_it_looked)
 		    "20000000 times.");
 }
 
-/* Its completion comes behind that of the receive: the polls between are counted with that. */
+/*
+ * The completion is polled after that of the receive: the polls in between count with the receive.
+ */
 TEST(polls_that_found_something_else_count)
 {
 	const struct event_sge sge = { AT + 64, 8, 0x10 };

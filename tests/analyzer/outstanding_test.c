@@ -117,7 +117,7 @@ TEST(a_queue_pair_in_err_is_destroyed_unpolled)
 	story_tells(&s, RULE_COMPL_002, "destroyed with 0 signalled sends and 3 receives");
 }
 
-/* Its CQ may have lost the completions. */
+/* The CQ of the queue pair may have lost the completions. */
 TEST(a_queue_pair_in_err_is_destroyed_whose_cq_is_too_small)
 {
 	const int cqe = a_cq.cqe;
@@ -135,7 +135,7 @@ TEST(a_queue_pair_in_err_is_destroyed_whose_cq_is_too_small)
 	story_end(&s);
 }
 
-/* Nothing comes from it any more, and the program cannot wait for more. */
+/* The CQ delivers no more completions, and the program cannot wait for any. */
 TEST(a_queue_pair_in_err_is_destroyed_whose_cq_has_overrun)
 {
 	struct ibv_async_event overrun = { .element.cq = &a_cq, .event_type = IBV_EVENT_CQ_ERR };
@@ -351,7 +351,7 @@ TEST(a_receive_of_an_srq_comes_after_the_destroy)
 	story_tells(&s, RULE_LIFE_005, "A completion of qp1 (number 0x21), wr_id 0x2, was polled ");
 }
 
-/* Its poll may have begun before the destroy. */
+/* The poll of the other thread may have begun before the destroy. */
 TEST(another_thread_polls_during_the_destroy)
 {
 	struct story s;
@@ -649,7 +649,7 @@ TEST(numbers_that_are_lengths_of_few)
 	assert_int_equal(count_once(&s), 0);
 }
 
-/* The others are apart: these two are one message. */
+/* The other messages are separate: these two parts are one message. */
 TEST(a_message_in_two_parts_has_one_number)
 {
 	struct story s;
@@ -900,7 +900,7 @@ TEST(the_last_receive_of_an_srq_is_not_waited_for)
 	share_srq(&s, &srq);
 	end_srq(&s, &srq);
 	story_finds_nothing(&s);
-	receive_by_srq(&s, &srq, 0); /* nobody else needs its receives */
+	receive_by_srq(&s, &srq, 0); /* no other queue pair needs the receives */
 	put_into_err(&s);
 	end_srq(&s, &srq);
 	story_finds_nothing(&s);

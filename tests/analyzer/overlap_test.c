@@ -346,7 +346,7 @@ TEST(a_server_with_one_buffer)
 	story_finds_nothing(&s);
 }
 
-/* It is not built from a message. */
+/* The send is not built from a message. */
 TEST(a_send_from_where_a_message_may_come)
 {
 	struct story s;
@@ -396,7 +396,7 @@ TEST(a_read_may_be_done_when_a_message_has_come)
 	story_finds_nothing(&s);
 }
 
-/* It does not matter to the program what is in it. */
+/* The contents of the buffer do not matter to the program. */
 TEST(reads_and_receives_in_one_place)
 {
 	struct story s;
@@ -499,7 +499,7 @@ TEST(reads_into_one_place_beside_sends_of_it)
 	story_end(&s);
 }
 
-/* It has been sent when the post returns. */
+/* The message has been sent when the post returns. */
 TEST(what_is_sent_inline_may_be_received_into)
 {
 	struct one inline_send = sends;
@@ -590,7 +590,7 @@ TEST(a_datagram_is_sent_from_behind_the_grh)
 	story_finds_nothing(&s);
 }
 
-/* It is not known what is in it. */
+/* The contents of the buffer are not known. */
 TEST(a_datagram_is_sent_from_a_buffer_that_nothing_came_into)
 {
 	struct story s;
@@ -839,7 +839,7 @@ TEST(the_bytes_of_two_messages_of_one_buffer_are_compared)
 struct given_up {
 	uint64_t answers; /* before that */
 	int64_t patience;
-	uint64_t receive; /* what the client posts then: its address */
+	uint64_t receive; /* the address of the receive that the client posts then */
 	bool asks;        /* it sends another request before the late answer */
 };
 

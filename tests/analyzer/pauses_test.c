@@ -118,7 +118,7 @@ TEST(a_thread_sleeps_for_an_event)
 	story_end(&s);
 }
 
-/* It has computed something, and polls then. */
+/* The thread computes for some time, and polls afterwards. */
 TEST(a_thread_that_does_not_poll_does_not_wait)
 {
 	struct story s;

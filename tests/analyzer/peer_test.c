@@ -317,7 +317,7 @@ static void move_to_error(struct story *s)
 	story_do(s, 0, VERB_modify_qp, 33, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
 }
 
-/* No message can come for it any more. */
+/* No message can use the receive any more. */
 TEST(a_receive_of_a_queue_pair_in_error)
 {
 	const struct event_sge sge = { AT, 8, 0x10 };
@@ -436,7 +436,7 @@ TEST(a_window_that_was_never_bound)
 	story_tells(&s, RULE_MKEY_008, "which had never been bound");
 }
 
-/* It was bound once, and a request used the key that a later bind will give. */
+/* The window was bound once, and a request used the key that a later bind will give. */
 TEST(a_window_that_had_another_key)
 {
 	struct story s;

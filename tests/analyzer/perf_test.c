@@ -125,7 +125,7 @@ TEST(registrations_before_and_after_the_work)
 	story_finds_nothing(&s);
 }
 
-/* It does not delay the posts of the other thread. */
+/* The registration does not delay the posts of the other thread. */
 TEST(another_thread_registers)
 {
 	struct story s;
@@ -490,7 +490,7 @@ static uint64_t make_handles(unsigned int paths)
 TEST(an_address_handle_for_each_message)
 {
 	assert_int_equal(make_handles(1), 1);
-	assert_int_equal(make_handles(5), 0); /* each client gets its own */
+	assert_int_equal(make_handles(5), 0); /* each client gets an AH of its own */
 }
 
 TEST(a_cq_is_resized_for_each_message)

@@ -449,7 +449,7 @@ TEST(a_program_that_waits_for_an_unsignalled_request_is_killed)
 	story_end(&s);
 }
 
-/* It may never need another one. */
+/* The program may never post another request. */
 TEST(a_queue_is_filled_once_without_signals)
 {
 	struct story s;
@@ -491,7 +491,7 @@ TEST(half_a_queue_of_a_program_that_never_signals)
 	story_finds_nothing(&s);
 }
 
-/* A program that goes on like this fills it one day. */
+/* If the program continues like this, its queue will be full one day. */
 TEST(a_few_requests_of_a_program_that_never_signals_for_a_minute)
 {
 	struct ibv_qp_cap deep = { 64, 64, 1, 1, 16 };
@@ -707,9 +707,10 @@ static uint64_t leak_receives(uint32_t room, int lost, int until, int again)
 TEST(receives_that_are_not_posted_again)
 {
 	assert_int_equal(leak_receives(32, 10, 160, 0), 1);
-	assert_int_equal(leak_receives(32, 10, 150, 0), 0);   /* 17 of 32 are left */
-	assert_int_equal(leak_receives(32, 10, 160, 101), 0); /* one came late: others may */
-	assert_int_equal(leak_receives(8, 30, 120, 0), 0);    /* too few to tell */
+	assert_int_equal(leak_receives(32, 10, 150, 0), 0); /* 17 of 32 are left */
+	assert_int_equal(leak_receives(32, 10, 160, 101),
+			 0); /* one message was polled late: others may have been, too */
+	assert_int_equal(leak_receives(8, 30, 120, 0), 0); /* too few to tell */
 }
 
 /* A program that knows how many messages are left posts no more than these. */

@@ -140,7 +140,7 @@ static void fill_parts(struct parts *p, uint32_t one_of, uint64_t times)
 	};
 }
 
-/* Both have pointers to parts of themselves. */
+/* Both profiles have pointers to parts of themselves. */
 static void expect_equal(const struct parts *a, const struct parts *b)
 {
 	struct profile whole = a->profile;

@@ -63,7 +63,7 @@ static void finished_rank(struct story *s)
 	kill_job(s, 1);
 }
 
-/* It had ended too shortly before the others were killed: they are killed at work. */
+/* The rank ended shortly before the others were killed: they are reported as killed at work. */
 static void rank_that_died_just_now(struct story *s)
 {
 	begin_job(s);
@@ -190,7 +190,7 @@ static void unpolled_receive(struct story *s)
 	kill_job(s, 0);
 }
 
-/* Its peer has the message, so its completion must have come. */
+/* The peer has the message, so the completion of the send must have come. */
 static void unpolled_send(struct story *s)
 {
 	begin_job(s);
@@ -267,7 +267,7 @@ static void failed_call(struct story *s)
 	kill_job(s, 0);
 }
 
-/* Its last verb is another. */
+/* The last verb of the rank is not the one that failed. */
 static void earlier_failure(struct story *s)
 {
 	struct story_call call;
@@ -313,7 +313,7 @@ static void rank_in_the_kernel(struct story *s)
 	sample_rank(s, "S", "pipe_read");
 }
 
-/* They polled for the last time long before the end: they wait no more. */
+/* The ranks polled for the last time long before the end: they no longer wait. */
 static void ranks_that_gave_up(struct story *s)
 {
 	begin_job(s);
@@ -329,7 +329,7 @@ static void ranks_that_gave_up(struct story *s)
 	kill_job(s, 0);
 }
 
-/* It got a completion of no request that is known: what it waits for is not known, either. */
+/* The rank got a completion of an unknown request, so it is not known what it waits for. */
 static void uncertain_rank(struct story *s)
 {
 	begin_job(s);
@@ -351,7 +351,7 @@ static void wrong_peer(struct story *s)
 	kill_job(s, 0);
 }
 
-/* They have asked for an event, and wait for it in ibv_get_cq_event(). */
+/* The ranks have requested an event, and wait for it in ibv_get_cq_event(). */
 static void sleeping_ranks(struct story *s)
 {
 	begin_job(s);
@@ -363,7 +363,7 @@ static void sleeping_ranks(struct story *s)
 	kill_job(s, 0);
 }
 
-/* They wait elsewhere, in poll(2) or the like. */
+/* The ranks wait outside verbs, for example in poll(2). */
 static void armed_cq(struct story *s)
 {
 	begin_job(s);
@@ -409,7 +409,7 @@ static void no_ranks(struct story *s)
 	kill_job(s, 0);
 }
 
-/* They end one after the other, and for different reasons. */
+/* The ranks end one after the other, and for different reasons. */
 static void killed_one_by_one(struct story *s)
 {
 	static const int signals[RANKS] = { SIGTERM, SIGTERM, SIGKILL, SIGKILL, SIGSEGV, SIGTERM };

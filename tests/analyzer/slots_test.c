@@ -8,7 +8,7 @@ static struct ibv_qp_cap wide = { 16, 64, 1, 1, 16 };
 struct filling {
 	uint64_t n, slots;
 	uint64_t window;  /* writes without a message */
-	uint64_t missing; /* messages that do not come */
+	uint64_t missing; /* messages that are not received */
 	uint32_t bytes;   /* of a message */
 	bool jumps;       /* one write goes elsewhere */
 };

@@ -220,7 +220,7 @@ TEST(an_address_that_is_not_resolved_waits_for_the_network)
 	blames_nobody(&s, 1, STALL_UNKNOWN);
 }
 
-/* The other waits for its connection. */
+/* The other rank waits for the connection of this one. */
 TEST(a_rank_that_does_not_connect)
 {
 	struct story s;

@@ -6,7 +6,9 @@
 
 enum { SECOND = 1000000000 };
 
-/* Both are ranks; process 1 has a receive, and process 2 another one of @second bytes, or none. */
+/*
+ * Both processes are ranks; process 1 has a receive, and process 2 one of @second bytes; 0: none.
+ */
 static void begin_ranks(struct story *s, uint32_t second)
 {
 	story_environ = "SLURM_PROCID=3";
@@ -30,7 +32,7 @@ static const struct stalls *kill_both(struct story *s)
 	return facts_stalls(s->findings->facts);
 }
 
-/* It has asked twice, and got no answer. */
+/* The rank has sent two requests, and got no answer. */
 TEST(an_answer_that_does_not_come)
 {
 	const struct stall_link *link;
@@ -51,7 +53,7 @@ TEST(an_answer_that_does_not_come)
 	story_end(&s);
 }
 
-/* The other had got two datagrams of it. */
+/* The other rank had received two of its datagrams. */
 TEST(a_datagram_of_one_that_sent_before)
 {
 	const struct stall_link *link;
@@ -72,7 +74,7 @@ TEST(a_datagram_of_one_that_sent_before)
 	story_end(&s);
 }
 
-/* Neither a multicast group nor a number without a queue pair is a process. */
+/* A multicast group, or a number without a queue pair, belongs to no process. */
 TEST(datagrams_to_nobody_say_nothing)
 {
 	struct story s;

@@ -251,7 +251,7 @@ TEST(more_reads_outstanding_than_the_peer_takes)
 	story_end(&s);
 }
 
-/* It is known though the other queue pair is gone. */
+/* The limit is known although the other queue pair was destroyed. */
 TEST(more_reads_than_a_peer_took_that_is_gone)
 {
 	const struct finding *found;
@@ -414,7 +414,7 @@ static void poll_first(struct story *s)
 
 enum { BEFORE = 1 << 0, SENDS = 1 << 1, BY_HAND = 1 << 2 };
 
-/* It is connected by rdma_accept(), and receives a message. */
+/* The queue pair is connected by rdma_accept(), and receives a message. */
 static void accept_and_receive(struct story *s, unsigned int how)
 {
 	static struct rdma_cm_id id;

@@ -268,7 +268,7 @@ TEST(posts_after_err_are_found_once)
 	begin_story(&s);
 	connect_qp(&s);
 	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0); /* 1:16 */
-	post_send(&s);                               /* whose completion shows that it is drained */
+	post_send(&s); /* the completion of this send shows that the queue is drained */
 	post_recv(&s);
 	post_recv(&s);
 	post_recv(&s);
@@ -522,7 +522,7 @@ static void post_mark(struct story *s, uint64_t wr_id)
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr)) / 8);
 }
 
-/* Its flush shows that all requests before it were flushed. */
+/* The flush of the mark shows that all requests before it were flushed. */
 TEST(a_mark_without_data_may_follow_an_error)
 {
 	struct story s;

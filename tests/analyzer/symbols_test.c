@@ -282,7 +282,7 @@ TEST(time_is_bounded)
 	assert_after(SIGXCPU, "symbols take too long");
 }
 
-/* It needs three at most: the file, and the two ends of the reader's socket. */
+/* The reader needs at most three: the file, and the two ends of its socket. */
 TEST(too_few_descriptors_are_called_so)
 {
 	struct frame frame = a_frame();

@@ -130,7 +130,7 @@ TEST(a_new_object_at_the_address_is_another)
 	assert_int_equal(count_races(&s), 0);
 }
 
-/* It was in use when the process died: perhaps because of that. */
+/* The object was in use when the process died: perhaps because of that. */
 TEST(a_destroy_that_never_returned_races_too)
 {
 	struct story s;
@@ -375,7 +375,7 @@ TEST(a_process_crashes_where_a_thread_polls)
 {
 	assert_int_equal(crash_polling(11, true), 1);
 	assert_int_equal(crash_polling(9, true), 0);
-	assert_int_equal(crash_polling(11, false), 0); /* it does something else now */
+	assert_int_equal(crash_polling(11, false), 0); /* the thread calls another verb now */
 }
 
 static struct ibv_td a_td = { .context = &a_context };

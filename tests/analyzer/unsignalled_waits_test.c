@@ -87,7 +87,7 @@ TEST(one_request_is_not_signalled)
 		"IBV_SEND_SIGNALED); thread 1 polled it empty 1000 times");
 }
 
-/* It may have polled after it went on. */
+/* The thread may have polled after it stopped waiting. */
 TEST(few_polls_are_no_wait)
 {
 	struct story s;

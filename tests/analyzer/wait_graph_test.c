@@ -135,7 +135,7 @@ TEST(who_waits_for_something_unknown_is_not_to_blame)
 	wait_graph_fini(&graph);
 }
 
-/* 0 and 2 wait for each other, but what 0 waits for may come from 1. */
+/* 0 and 2 wait for each other, but 0 may also be continued by 1. */
 TEST(a_circle_that_something_unknown_may_end_is_not_to_blame)
 {
 	static const struct graph_case outside = { .links = { { 0, 2 }, { 2, 0 }, { 0, 1 } } };

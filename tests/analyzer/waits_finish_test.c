@@ -114,7 +114,7 @@ TEST(a_process_that_is_killed_had_waited_for_it_too)
 	story_end(&s);
 }
 
-/* Its CQ has that of receives as well. */
+/* The CQ has the completions of receives as well. */
 TEST(a_receive_may_have_been_waited_for)
 {
 	struct story s;
@@ -347,7 +347,7 @@ TEST(a_connection_is_renewed_since_both_ends_wait)
 	other.resets = true;
 	assert_int_equal(renew_connection(other), 1);
 	other = r;
-	other.pause = 2000000000; /* it had nothing to send */
+	other.pause = 2000000000; /* the other end had nothing to send */
 	assert_int_equal(renew_connection(other), 0);
 	other = r;
 	other.empty = 0; /* it has not polled */
@@ -444,7 +444,7 @@ static void move_to(struct story *s, int end, enum ibv_qp_state state)
 	story_do(s, end, VERB_modify_qp, 34, 0, W(&ends[end].qp), W(&attr), W(IBV_QP_STATE));
 }
 
-/* It does since @ns from now, and until it ends if it does not stop. */
+/* Poll @cq in vain; a sample shows it after @ns, and with @stops another that it has stopped. */
 static void polls_from(struct story *s, int end, const void *cq, uint64_t ns, bool stops)
 {
 	struct stored_sample sample = { .doing = "polls", .thread = s->threads[end].id };
@@ -494,7 +494,7 @@ TEST(a_reset_without_receives)
 	waited_well(&s, 0);
 }
 
-/* Its CQ is never polled, but another one is. */
+/* The CQ of the request is never polled, but another one is. */
 TEST(another_cq_is_polled)
 {
 	static struct ibv_cq other;
@@ -522,7 +522,7 @@ TEST(another_cq_is_polled_for_a_moment)
 	waited_well(&s, 0);
 }
 
-/* Both ends are done with a message; the sender polls on. */
+/* Both ends have completed a message; the sender continues to poll. */
 static void send_and_poll(struct story *s)
 {
 	begin_story(s);
@@ -543,7 +543,7 @@ TEST(one_completion_more_than_requests)
 		       "no outstanding request that completes in the CQ");
 }
 
-/* It may have handled only the first of them. */
+/* The process may have handled only the first of the completions. */
 TEST(completions_of_one_poll)
 {
 	struct event_poll *event;

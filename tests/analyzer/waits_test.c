@@ -92,7 +92,7 @@ TEST(what_is_written_is_no_message)
 	story_end(&s);
 }
 
-/* It destroys its objects before it ends: what it waited for until then counts. */
+/* The process destroys its objects before it ends: what it waited for until then counts. */
 TEST(a_process_that_gives_up_in_order_waited_for_the_same)
 {
 	struct story s;
@@ -250,7 +250,7 @@ static void receive_as_peer(struct story *s)
 	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* That does not show that its completion had come, nor what the program waited for. */
+/* The arrival does not show that the completion had come, nor what the program waited for. */
 TEST(a_send_that_has_arrived_is_reported_with_the_receives)
 {
 	struct story s;
@@ -333,7 +333,7 @@ static void post_unsignalled(struct story *s)
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
 }
 
-/* They were not consumed. */
+/* The receives were not consumed. */
 TEST(receives_that_a_reset_has_dropped)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -668,7 +668,7 @@ static void let_a_message_come(struct story *s, bool armed_before, int solicited
 		arm_as_peer(s, solicited_only);
 }
 
-/* It may wait in poll(2), which is not in the trace. */
+/* The process may wait in poll(2), which is not in the trace. */
 static void says_of_its_cq(struct story *s, const char *wanted)
 {
 	const struct fact_list *list;
@@ -972,7 +972,7 @@ TEST(a_message_of_uc_that_is_too_long)
 	"qp1 was still in INIT, without an ibv_modify_qp() to RTR with the number of its peer: " \
 	"the data that programs exchange before it (host, TCP port, numbers) is not in the trace"
 
-/* It ends before it was connected, with receives posted. */
+/* The process ends before its queue pair was connected, with receives posted. */
 static void end_unconnected(struct story *s)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
@@ -1197,7 +1197,7 @@ TEST(a_queue_that_was_drained)
 		   "no verb after 2:18, for 1.00 s");
 }
 
-/* Its events go nowhere: the program waits for those of another CQ's channel. */
+/* No thread can get the events of this CQ: the program waits for those of another CQ's channel. */
 TEST(a_cq_without_a_channel_that_was_armed)
 {
 	struct story s;

@@ -238,7 +238,7 @@ static struct moment moment_at(int64_t time, uint64_t n)
 	return (struct moment){ { 2, n }, VERB_modify_qp, 2, 0, time };
 }
 
-/* Its fields that a sentence depends on differ from each other. */
+/* The fields of a wait that a sentence depends on differ from each other. */
 static void fill_wait(void)
 {
 	wait_of = (struct wait){ .end = 9 * S,

@@ -168,7 +168,7 @@ TEST(a_queue_that_is_not_known_shows_nothing)
 	queue.doubt = 1;
 	assert_int_equal(state_of(), WINDOW_INVALIDATING);
 	queue.doubt = 0;
-	life.created.time = 41; /* another one at its address */
+	life.created.time = 41; /* another window at the same address */
 	assert_int_equal(state_of(), WINDOW_INVALIDATING);
 	life.created.time = 40;
 	assert_int_equal(state_of(), WINDOW_INVALID);

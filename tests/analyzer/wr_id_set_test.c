@@ -53,7 +53,7 @@ TEST(numbers_that_stand_for_a_kind)
 	wr_id_set_fini(&u);
 }
 
-/* Those of another kind are all different. */
+/* The numbers of the other kind are all different. */
 TEST(numbers_of_one_kind_show_nothing_of_another)
 {
 	struct wr_id_set u = { 0 };

@@ -115,7 +115,7 @@ static void create_attached(struct rdma_cm_id *id)
 	check_result(id->qp, "make a queue pair");
 }
 
-/* It was made on another identifier, as DAPL does. */
+/* The queue pair was created on another identifier, as DAPL does. */
 static void create_moved(struct rdma_cm_id *id)
 {
 	struct sockaddr_in in = make_address("0");
@@ -163,7 +163,7 @@ static void exchange_messages(struct ibv_qp *qp)
 	}
 }
 
-/* Both disconnect before they know that the other one does. */
+/* Both ends disconnect before they know that the other one does. */
 static void disconnect_and_end(struct rdma_cm_id *id)
 {
 	struct ibv_qp *qp = id->qp;

@@ -20,7 +20,7 @@ enum { PEER_FD = 9, ROOM = 300000 };
 
 static const uint32_t lengths[] = { 8, 64, 4096, 100000, 299999 };
 
-/* One end, and what it knows of the other. */
+/* One end, and the addresses and keys of the other. */
 struct end {
 	int fd;
 	struct ibv_context *context;
@@ -96,7 +96,7 @@ static void allow_all(struct ibv_qp *qp)
 	MUST(ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS));
 }
 
-/* Both ends do it at once, at the beginning and with new memory. */
+/* Both ends exchange addresses at the same time: at the beginning, and with new memory. */
 static void exchange_addresses(struct end *e)
 {
 	struct address mine = { 0 };

@@ -27,7 +27,7 @@ static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_srq *srq;
-static struct ibv_qp *qp, *receiver; /* of XRC; else the same */
+static struct ibv_qp *qp, *receiver; /* the receiver of XRC; else the same as @qp */
 static struct ibv_xrcd *xrcd;
 static uint32_t srqn;
 static bool by_wr, extended;
@@ -183,7 +183,7 @@ static void take_completion(uint64_t number)
 /* Each is an event of its own. */
 static int poll_extended(unsigned int most)
 {
-	struct ibv_cq_ex *ex = (struct ibv_cq_ex *)cq; /* it was made as one */
+	struct ibv_cq_ex *ex = (struct ibv_cq_ex *)cq; /* the CQ was created as an extended one */
 	struct ibv_poll_cq_attr none = { 0 };
 	unsigned int n = 0;
 

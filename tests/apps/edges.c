@@ -244,7 +244,7 @@ static void run_atomic(uint32_t first, uint32_t second, void *to)
 		       old[1] == 0x5555555555555555 ? "untouched" : "written");
 }
 
-/* Its own element exceeds its region after the 8 bytes. */
+/* The element exceeds its own region after the 8 bytes. */
 static void atomic_past_own_region(void)
 {
 	struct ibv_sge sge = sge_of(at_edge + EDGE - 8, 16, edge);

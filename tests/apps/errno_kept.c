@@ -86,7 +86,7 @@ static void give_back_memory(struct ibv_pd *pd)
 	MUST(ibv_dereg_mr(mr));
 }
 
-/* It allows all. */
+/* The filter allows all system calls. */
 static void enter_sandbox(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);

@@ -17,7 +17,7 @@ enum { MESSAGES = 8, BYTES = 64 };
 
 struct request {
 	char bytes[BYTES];
-	int *counter; /* of those that are outstanding */
+	int *counter; /* counts the outstanding events */
 };
 
 static struct ibv_context *context;

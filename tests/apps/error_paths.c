@@ -150,7 +150,7 @@ static bool take_completion(struct ibv_wc *wc)
 			return false;
 		if (good && has_event())
 			return false;
-		usleep(1000); /* one that hangs leaves the processor to others */
+		usleep(1000); /* a hanging program leaves the processor to others */
 	}
 	if (has_mistake("ignored-status"))
 		return true;

@@ -187,7 +187,7 @@ static int count_from(const struct ibv_send_wr *wr)
 	return n;
 }
 
-/* Those that were refused are tried again, after a while; the number of requests, or -errno. */
+/* Refused requests are posted again after some time. Returns the number of requests, or -errno. */
 static int post_list(void)
 {
 	struct list list;

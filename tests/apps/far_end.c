@@ -68,7 +68,7 @@ static void meet_other(const char *port, const char *host)
 	freeaddrinfo(at);
 }
 
-/* Both are here. */
+/* Wait until both ends have reached this point. */
 static void wait_for_other(void)
 {
 	char byte = 0;
@@ -137,7 +137,7 @@ static enum ibv_wc_status await_one(void)
 	return wc.status;
 }
 
-/* There and back. */
+/* A message in each direction. */
 static void exchange_messages(bool first)
 {
 	post_receive();

@@ -18,7 +18,7 @@ static int64_t read_clock(void)
 	return now.tv_sec * (int64_t)SECOND_NS + now.tv_nsec;
 }
 
-/* The nanoseconds that it took. */
+/* Returns the nanoseconds that the registrations took. */
 static int64_t register_many(struct ibv_pd *pd)
 {
 	int64_t begin = read_clock();

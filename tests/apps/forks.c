@@ -292,7 +292,7 @@ static void kill_child(void)
 	close_end(&end);
 }
 
-/* Its parent has ended when it reads the end of the pipe. */
+/* The parent of this process has ended when it reads the end of the pipe. */
 static void run_orphan(void *arg)
 {
 	const struct pipes *p = arg;

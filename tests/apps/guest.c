@@ -39,7 +39,7 @@ static void call_until_signal(void)
 {
 	signal(SIGTERM, note_signal);
 	signal(SIGINT, note_signal);
-	alarm(20);     /* nobody needs us any more */
+	alarm(20);     /* ends a forgotten process */
 	call_verbs(1); /* the parent expects events of us */
 	printf("ready\n");
 	fflush(stdout);

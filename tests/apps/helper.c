@@ -48,7 +48,7 @@ HELPER int change_qp(struct ibv_qp *qp, int mask)
 	return ret;
 }
 
-/* These fail alike. */
+/* Calls that fail in the same way. */
 HELPER void forget_index(void)
 {
 	for (int i = 0; i < 2; i++) {

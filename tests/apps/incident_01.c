@@ -6,7 +6,7 @@
 
 static struct ibv_cq_ex *ex;
 
-/* Both ends complete to one extended queue. */
+/* The queue pairs of both ends complete to one extended CQ. */
 static void make_ends(void)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_EX_WITH_QP_NUM };

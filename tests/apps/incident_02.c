@@ -15,7 +15,7 @@ static void close_helper(void)
 		MUST(ibv_destroy_cq(ends.cq[i]));
 }
 
-/* Its user. */
+/* Destroy the CQs too early, while their queue pairs exist. */
 static void drop_connection(void)
 {
 	for (int i = 0; i < 2; i++)

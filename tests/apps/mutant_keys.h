@@ -143,7 +143,7 @@ static void post_for_window(struct pair *p, struct ibv_send_wr *wr)
 	drain_pair(p);
 }
 
-/* It gets its next key, and another range. */
+/* The window gets its next key, and another range. */
 static void bind_window(struct pair *p, struct window *w)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
@@ -190,7 +190,7 @@ static void access_window(struct pair *p, const struct window *w, uint32_t rkey)
 	send_wrong(p, &wr);
 }
 
-/* It is used properly, some times. */
+/* Use the window properly, several times. */
 static void use_window(struct pair *p, struct window *w)
 {
 	open_window(w);
@@ -260,7 +260,7 @@ static void write_deallocated(struct pair *p)
 	close_window(p, &w);
 }
 
-/* It is bound again to another range, with a key that is sent to the peer. */
+/* The window is bound again to another range, with a key that is sent to the peer. */
 static void write_where_window_was(struct pair *p)
 {
 	struct window w;

@@ -38,7 +38,7 @@ static void post_message(struct ibv_qp *qp)
 	assert(!ibv_post_send(qp, &send, &bad));
 }
 
-/* Both completions of a message. */
+/* Poll both completions of a message. */
 static void take_message(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

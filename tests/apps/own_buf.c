@@ -5,7 +5,7 @@
 
 #include "tests/apps/ends.h"
 
-/* Their types are in newer headers only. */
+/* Functions whose types are in newer headers only. */
 static void *(*alloc_buf)(struct ibv_pd *pd, size_t size, void **buf);
 static void (*free_buf)(void *buf);
 static struct ibv_mr *(*reg_buf_mr)(struct ibv_pd *pd, void *buf, void *addr, size_t length,

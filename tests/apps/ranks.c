@@ -77,7 +77,7 @@ struct slot {
 	atomic_uint rkey;
 	atomic_ullong steps, polls;
 	atomic_ullong since; /* when its wait began, ns; 0: it does not wait */
-	atomic_bool planted; /* it has made its mistake */
+	atomic_bool planted; /* the mistake has been made */
 	atomic_bool stops;   /* it is about to stop, and may be continued */
 	atomic_int pid;
 };
@@ -311,7 +311,7 @@ static bool is_on_node(int rank)
 	return rank / ranks_of_node() == job.culprit / ranks_of_node();
 }
 
-/* It cannot, and waits for somebody to look at it. */
+/* The registration fails, and the rank waits until its memory is examined. */
 static void register_more(void)
 {
 	struct ibv_mr *mr;
@@ -324,7 +324,7 @@ static void register_more(void)
 	MUST(ibv_dereg_mr(mr));
 }
 
-/* It registers a new buffer for each message: all of its pages are made then. */
+/* The rank registers a new buffer for each message, whose pages are all allocated then. */
 static void register_fresh(void)
 {
 	uint64_t begin = now_ns();
@@ -641,7 +641,7 @@ static bool all_wait(uint64_t *seen)
 	return true;
 }
 
-/* Has each polled twice since then, and none gone on? -1: one has. */
+/* Have all ranks polled twice since then, without progress? -1: one has made progress. */
 static int poll_in_vain(const uint64_t *seen)
 {
 	for (int i = 0; i < job.n; i++) {
@@ -665,7 +665,7 @@ static void kill_all(const pid_t *pids)
 			kill(pids[i], SIGCONT);
 }
 
-/* One that stops is continued if it may. */
+/* Reap one process; a stopped process is continued if that is allowed. */
 static bool reap_one(pid_t *pids, int *left, int *failed)
 {
 	int status;
@@ -735,7 +735,7 @@ static pid_t start_command(char **argv)
 	_exit(2);
 }
 
-/* One that stops is continued if it may; one that has ended does not wait. */
+/* A stopped rank is continued if that is allowed; one that has ended does not wait. */
 static void look_at_ranks(void)
 {
 	for (int i = 0; i < job.n; i++) {

@@ -165,7 +165,7 @@ TEST(options_of_every_command_are_read_beside_its_own)
 	assert_non_null(strstr(complaint, "did you mean '--color'"));
 }
 
-/* One name and one letter have one meaning. */
+/* An option's name and letter have the same meaning in all commands. */
 TEST(no_command_has_an_option_of_every_command)
 {
 	for (const struct command *c = commands; c->name; c++)

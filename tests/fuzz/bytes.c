@@ -25,7 +25,7 @@ const char *mutate_path(const char *dir, const char *name)
 	return path;
 }
 
-/* It may be a FIFO or a link: mutate_session() makes some. */
+/* The file may be a FIFO or a link: mutate_session() creates some. */
 int mutate_read(const char *path, uint8_t **ret_bytes, size_t *ret_n)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -177,7 +177,7 @@ static void rewrite_entry(struct entry *e, struct dice *dice)
 	e->unpacked = out.used;
 }
 
-/* That many rows of one number pack to nearly nothing. */
+/* Many rows of one number are packed into very few bytes. */
 static void inflate_entry(struct entry *e, struct dice *dice)
 {
 	uint64_t rows = dice_roll(dice, 2) ? 1 << 24 : 1ul << dice_roll(dice, 25);

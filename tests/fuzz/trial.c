@@ -185,7 +185,7 @@ static bool is_hanging(const struct watch *w, double silent)
 	return silent > 6 * limit || (silent > limit && used_by_group(w->pid) > limit * 0.9);
 }
 
-/* Is it time to end it? */
+/* Is it time to end the trial? */
 static bool is_enough(struct watch *w)
 {
 	struct trial *t = w->trial;

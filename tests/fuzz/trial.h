@@ -23,9 +23,9 @@ enum { TRIAL_MEMORY = 2 << 20 /* kB */, TRIAL_SAID = 4096 };
 struct trial {
 	const char *dir; /* to run in */
 	char *const *argv;
-	char *const *env;            /* pairs of name and value, then NULL; or NULL */
-	const char *statuses;        /* allowed exit statuses, as digits */
-	double limit;                /* seconds without output; then it hangs */
+	char *const *env;     /* pairs of name and value, then NULL; or NULL */
+	const char *statuses; /* allowed exit statuses, as digits */
+	double limit;         /* seconds without output after which the program counts as hung */
 	int (*meanwhile)(void *arg); /* called as often as possible; or NULL */
 	void *arg;
 	/* out */

@@ -278,7 +278,7 @@ static void send_packet(uint8_t *packet, size_t size, uint32_t damage)
 	send_packets(packet, size, 0);
 }
 
-/* Lengths that say something, and others. */
+/* Choose a boundary length, or any other. */
 static uint32_t choose_length(uint8_t low, uint8_t high)
 {
 	static const uint16_t often[] = { 0, 1, 4, 8, 1023, 1024, 1028, 2048, 4096 };

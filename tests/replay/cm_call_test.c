@@ -464,7 +464,7 @@ TEST(a_request_whose_listener_had_ended_does_not_wait)
 	assert_false(cm_end_of(&replay, END)->waits);
 }
 
-/* It was destroyed before the trace begins, and its partner's event shows it. */
+/* The queue pair was destroyed before the trace begins; its partner's event shows it. */
 TEST(a_queue_pair_that_is_not_in_the_trace_is_as_its_partner_saw_it)
 {
 	struct cm_end *peer = cm_end_of(&replay, PEER);
@@ -497,8 +497,8 @@ TEST(a_listener_gets_the_place_that_was_reserved)
 	replay_for(VERB_rdma_listen, LISTENER, "", "listen 1 0");
 	assert_true(cm_place_find(&replay, "192.0.2.1:9", false, false)->listened);
 	assert_false(cm_place_find(&replay, "192.0.2.1:6", false, false)->listened);
-	assert_null(
-		cm_place_find(&replay, "192.0.2.1:7", false, false)); /* it is known by the other */
+	assert_null(cm_place_find(&replay, "192.0.2.1:7", false,
+				  false)); /* the other identifier's place has the address */
 	/* but not by one of a synthesized end */
 	cm_place_find(&replay, "192.0.2.1:9", false, false)->keeper = listener;
 	replay_for(VERB_rdma_listen, LISTENER, "", "listen 1 0");

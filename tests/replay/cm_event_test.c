@@ -96,7 +96,8 @@ TEST(an_event_that_does_not_come_is_missed)
 	cm_explained = END;
 	get_event("ROUTE_RESOLVED", END, "",
 		  "1 event.event none, not RDMA_CM_EVENT_ROUTE_RESOLVED");
-	assert_int_equal(end->silent, 4); /* one more, since another divergence explains it */
+	assert_int_equal(end->silent,
+			 4); /* one more event that did not come: another divergence explains it */
 	assert_int_equal(cm_deadline, CM_NOW + CM_TIMEOUT / 8);
 	end->silent = 30;
 	get_event("ROUTE_RESOLVED", END, "",
@@ -333,7 +334,7 @@ TEST(librdmacm_establishes_an_identifier_with_a_queue_pair)
 	assert_int_equal(end->first->type, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* Its queue pair was destroyed before the trace begins. */
+/* The queue pair was destroyed before the trace begins. */
 TEST(librdmacm_established_an_identifier_whose_event_shows_it)
 {
 	(void)state;

@@ -9,7 +9,7 @@ enum { QP = 1, PEER, ID_QP, END, PARTNER, NOT_REPLAYED };
 
 static struct replica_qp queue_pairs[NOT_REPLAYED + 1];
 static struct ibv_qp handles[NOT_REPLAYED + 1];
-/* What both ends wait for comes in turn. */
+/* Deliver in turn the messages that the ends wait for. */
 static void answer_both(void)
 {
 	for (uint32_t i = 0; i < replay.cm->nmade; i++) {
@@ -212,7 +212,7 @@ TEST(a_connection_that_is_not_established_fails)
 TEST(a_device_that_was_an_iwarp_one_needs_no_connection)
 {
 	(void)state;
-	cm_was_iwarp = true; /* so its program called rdma_connect() */
+	cm_was_iwarp = true; /* the program called rdma_connect() */
 	assert_string_equal(modify_qp(QP, PEER, IBV_QPS_RTR), "");
 	map_put(&replay.cm->joined, QP, 1);
 	assert_string_equal(modify_qp(QP, PEER, IBV_QPS_RTR), "needless");

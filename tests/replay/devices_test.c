@@ -237,7 +237,7 @@ static void put_address(const struct ibv_ah_attr *av)
 	text_char(&out, '\n');
 }
 
-/* From each port to each, with each index. */
+/* Translate each index of each port to each port. */
 static void show_translations(const struct devices *devices)
 {
 	const struct device *all = devices_first(devices);

@@ -19,7 +19,7 @@ static struct outcome *make_outcome(void)
 	return outcome;
 }
 
-/* Its text; to be freed. */
+/* The report's text; to be freed. */
 static char *text_of(struct outcome *outcome)
 {
 	char *text = NULL;

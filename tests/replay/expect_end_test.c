@@ -337,7 +337,7 @@ static void expect_hang(const char *n)
 	expect_leftover(n ? expected : "");
 }
 
-/* It had come at 10 s; the queue was polled in vain until 100 s. */
+/* The completion had come at 10 s; the queue was polled in vain until 100 s. */
 static void poll_in_vain(void)
 {
 	arrival.time = arrival.polled = 10ll * SECOND;

@@ -29,7 +29,7 @@ static struct post post;
 static struct trace_event event = { .id = { 1, 40 } };
 static struct post_in_progress posting;
 
-/* What devices do, and what they were given. */
+/* The results of device functions, and their arguments. */
 static struct {
 	unsigned int room;
 	int refusal; /* if there is room */

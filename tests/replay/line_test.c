@@ -199,7 +199,7 @@ TEST(messages_are_sent_in_order)
 	line_send(line, 1, "first", 5);
 	line_send(line, 2, NULL, 0);
 	line_send(line, 3, "third", 5);
-	end_line(); /* those that remain go, too */
+	end_line(); /* remaining messages are sent, too */
 	assert_int_equal(nsent, 3);
 	assert_sent(0, 1, "first");
 	assert_sent(1, 2, "");
@@ -258,7 +258,7 @@ TEST(a_wake_has_the_user_called)
 	}
 }
 
-/* As if they had come; @result: what is read from the wire then. */
+/* Deliver @texts as received messages; @result is what the next read from the wire returns. */
 static void bring_messages(const char *const *texts, unsigned int n, int result)
 {
 	uint64_t one = 1;

@@ -244,7 +244,9 @@ TEST(a_post_does_not_pass_another_event_of_its_thread)
 	assert_order("post 2:1, post 1:1, poll 1:2, poll 2:2, poll 1:3");
 }
 
-/* Its thread was stopped within the post, while another continued for thousands of events. */
+/*
+ * The posting thread was stopped inside the post, while another continued for thousands of events.
+ */
 TEST(a_post_waits_for_its_completion_however_late)
 {
 	add_post(1, 1);

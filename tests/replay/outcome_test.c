@@ -115,7 +115,8 @@ TEST(an_injected_error_is_none_if_what_follows_is_as_recorded)
 	struct outcome *r = *state;
 
 	inject_at(r, QP, 50);
-	assert_false(outcome_is_explained(r, QP)); /* so it is waited for */
+	assert_false(
+		outcome_is_explained(r, QP)); /* the replay waits for an unexplained completion */
 	differ_at(r, OTHER, 60, true);
 	assert_int_equal(outcome_divergences(r), 1);
 	assert_int_equal(outcome_nth_divergence(r, 0)->event.n, 60);

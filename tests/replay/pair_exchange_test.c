@@ -153,7 +153,7 @@ TEST(a_counter_goes_once_with_its_last_value)
 	pair_send_count(&pair, &pair.credit, 1, 5);
 	pair_send_count(&pair, &pair.credit, 1, 6);
 	pair_send_count(&pair, &pair.credit, 2, 6);
-	pair_send_count(&pair, &pair.done, 0, 0); /* as it was */
+	pair_send_count(&pair, &pair.done, 0, 0); /* the value is unchanged */
 	pair_send_count(&pair, &pair.done, 1, 9);
 	assert_int_equal(nwoken, 5);
 	assert_int_equal(nsent, 0);
@@ -292,7 +292,7 @@ TEST(the_last_key_of_a_number_counts)
 	assert_int_equal(find_key(3, 2)->rkey, 31);
 	assert_false(find_key(1, 2)->gone);
 	assert_int_equal(pair.nkeys, 2);
-	assert_int_equal(TAKE(PAIR_CLOSED, 1, 3), 0); /* one that is not known */
+	assert_int_equal(TAKE(PAIR_CLOSED, 1, 3), 0); /* an unknown key */
 	assert_null(find_key(1, 3));
 	pair.nkeys = 1 << 22;
 	assert_int_equal(TAKE(PAIR_KEY, 1, 4, 32, 42, 52), -ENOMEM);

@@ -288,7 +288,7 @@ TEST(a_queue_pair_is_a_life_on_its_port)
 	(void)state;
 	create_qp(QP, "IBV_QPT_RC");
 	create_qp(UD, "IBV_QPT_UD");
-	create_qp(QP, "IBV_QPT_RC"); /* damage: it is there already */
+	create_qp(QP, "IBV_QPT_RC"); /* damage: the object was created before */
 	learn_all();
 	assert_int_equal(pair.mine.nlives, 2);
 	life = pair.mine.lives;

@@ -541,7 +541,7 @@ TEST(a_state_of_a_queue_pair_is_sent)
 	assert_int_equal(now_of[QP], 2);
 	assert_int_equal(posted[QP], 0);
 	assert_int_equal(own[1].base, 12);
-	modify_qp("IBV_QPS_RESET"); /* there is no life after it */
+	modify_qp("IBV_QPS_RESET"); /* no later connection of the queue pair exists */
 	assert_int_equal(now_of[QP], 2);
 	call_verb(TRACE_RETURN, VERB_destroy_qp, QP, "{}", "{}");
 	assert_string_equal(sent, "gone 1");

@@ -112,7 +112,7 @@ TEST(more_gids_than_a_port_has_are_refused)
 	fill_here(&port.here, 0);
 	mine = (struct pair_table){ .ports = &port, .nports = 1 };
 	pair_table_pack(&mine, PAIR_PORT, 0, bytes);
-	bytes[4] = GIDS_MAX + 1; /* there is room for them */
+	bytes[4] = GIDS_MAX + 1; /* more than GIDS_MAX, although the bytes are present */
 	assert_int_equal(pair_table_unpack(&its, PAIR_PORT, bytes, 6 + (GIDS_MAX + 1) * 17 + 2),
 			 -EBADMSG);
 	bytes[4] = 0;

@@ -42,7 +42,7 @@ static struct trace_event event;
 static struct request_memory prepared;
 static struct post_in_progress posting;
 
-/* What the other modules find. */
+/* The results of the functions of other modules. */
 static struct {
 	bool joined, synthesized, no_window, no_handle, no_span, no_contents, must_signal;
 	uint32_t srqn, window, joined_datagram, synthesized_datagram;
@@ -522,7 +522,7 @@ TEST(headers_for_segmentation_are_missing)
 	assert_string_equal(posting.missing, "headers for segmentation are not in the trace");
 }
 
-/* Its eight bytes are an inline element, as the recorder notes them; a damaged trace has others. */
+/* The eight bytes are an inline element, as the recorder notes them; a damaged trace has others. */
 TEST(an_atomic_write_has_its_bytes)
 {
 	static const struct damage {

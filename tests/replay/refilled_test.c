@@ -49,7 +49,7 @@ static void note_message(uintptr_t at, uint64_t n, uint32_t index)
 			 0);
 }
 
-/* The message after it in its buffer has number @next; 0: there is none. */
+/* The next message in the buffer of (@n, @index) has number @next; 0: there is none. */
 static void expect_next(uint64_t n, uint32_t index, uint64_t next, uint32_t next_index)
 {
 	struct refill over = message_of(n, index);

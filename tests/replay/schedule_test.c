@@ -379,7 +379,7 @@ TEST(a_destroy_waits_for_all_and_all_wait_for_it)
 	assert_true(waits_for(&next, 2, destroy.seq));
 }
 
-/* It stops the queue pairs at both ends. */
+/* The failure stops the queue pairs at both ends. */
 TEST(a_request_that_fails_waits_for_all_and_all_wait_for_it)
 {
 	static const struct wr wr = { .opcode = IBV_WR_RDMA_WRITE };
@@ -492,7 +492,7 @@ TEST(a_window_is_changed_after_the_requests_before_it)
 	}
 }
 
-/* So one thread can always proceed, whatever the events are. */
+/* Therefore one thread can always proceed, whatever the events are. */
 TEST(waits_name_earlier_steps)
 {
 	unsigned int dice = 1;

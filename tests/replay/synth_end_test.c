@@ -429,7 +429,7 @@ TEST(a_reliable_end_mirrors_the_recorded_one)
 	assert_int_equal(hosts[0].buffer[250], (char)250);
 	assert_int_equal(hosts[0].buffer[251], 0);
 	assert_int_equal(hosts[0].buffer[PAGE - 1], (char)((PAGE - 1) % 251));
-	assert_int_equal(hosts[0].buffer[PAGE], 0); /* what is received comes after it */
+	assert_int_equal(hosts[0].buffer[PAGE], 0); /* received messages come after this byte */
 }
 
 TEST(an_unreliable_end_has_no_reads)

@@ -597,7 +597,7 @@ TEST(messages_are_sent_until_the_limit_is_reached)
 	expect_due("send 11 solicited; send 12");
 	early[1].sent = false;
 	is_async = true;
-	replicas[QP].handle = NULL; /* it has no events any more */
+	replicas[QP].handle = NULL; /* a destroyed queue pair has no events */
 	expect_due("send 11 solicited");
 }
 

@@ -33,7 +33,7 @@ static struct call call;
 static struct trace_event event;
 static struct translation t;
 
-/* What the other modules find, and what they were told. */
+/* The results of the functions of other modules, and their arguments. */
 static struct {
 	bool other_device, paired, synthesized, address_known, address_paired, connected_by_cm;
 	uint32_t peer, meant;

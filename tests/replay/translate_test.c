@@ -451,7 +451,7 @@ TEST(a_number_is_that_of_its_queue_pair)
 	replicas[QP].number = 0x88;
 	assert_int_equal(translate_qpn(&replay, 0x77, 50), 0x88);
 	assert_int_equal(translate_qpn(&replay, 0x78, 50), 0x78);
-	map_put(&replay.numbers, 0x78, QP); /* it was not valid there */
+	map_put(&replay.numbers, 0x78, QP); /* the number was not valid in the recording */
 	assert_int_equal(translate_qpn(&replay, 0x78, 50), 0xfffffe);
 }
 
@@ -501,7 +501,7 @@ TEST(a_post_that_uses_a_missing_region_is_left_out)
 	assert_false(is_missing(&qp));
 	wrs[1].opcode = IBV_WR_RDMA_WRITE;
 	assert_false(is_missing(NULL));
-	objects[FAR].created_at = 51; /* another had the key then */
+	objects[FAR].created_at = 51; /* another region had the key at that time */
 	assert_false(is_missing(&qp));
 	objects[FAR].created_at = 50;
 	assert_true(is_missing(&qp));

@@ -407,7 +407,7 @@ TEST_WITH(a_key_may_be_long, NULL, NULL)
 	finish_end(&peer);
 }
 
-/* So a peer without the key gets no data to test keys against. */
+/* A peer without the key must not get data to test keys against. */
 TEST_WITH(the_listener_proves_nothing_before_the_peer, NULL, NULL)
 {
 	char bytes[HELLO], alert[MOST];

@@ -15,7 +15,10 @@ enum abi {
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
 	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: imm_data has an rkey */
 	ABI_WC_WR_FLUSH_ERR = 5,
-	/* only a requester gets these, with one exception: InfiniBand specification, 11.6.2 */
+	/*
+	 * only requesters have these statuses, with one exception: InfiniBand specification,
+	 * 11.6.2
+	 */
 	ABI_WC_MW_BIND_ERR = 6,
 	ABI_WC_BAD_RESP_ERR = 7,
 	/* the exception: a receive gets it for a write with immediate data */

@@ -139,7 +139,7 @@ int block_need(struct block *block, enum column_id id)
 		return -ENOMEM;
 	err = column_read(view, block->dctx, block->scratch, block->values[id]);
 	view->values = block->values[id];
-	view->bytes = NULL; /* its bytes are not needed any more */
+	view->bytes = NULL; /* the bytes of a decoded column are no longer needed */
 	return err;
 }
 

@@ -24,7 +24,7 @@ struct call_pattern {
 		const char *text, *end;
 		uint32_t holes;
 	} json[2];        /* args, out */
-	const char *refs; /* path and kind of each, one after the other */
+	const char *refs; /* path and kind of each reference, one after the other */
 	size_t nrefs;
 	uint32_t calls, columns;
 	size_t first; /* its first column, in block->values */

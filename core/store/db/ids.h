@@ -67,7 +67,7 @@ struct object {
 	uint32_t process;
 	enum object_kind kind;
 	uint32_t ordinal; /* 1: the first of its kind in its process */
-	uint64_t handle;  /* its address in that process */
+	uint64_t handle;  /* the address of the object in that process */
 	uint32_t number;  /* qp_num; lkey of an MR; rkey of an MW; wq_num; 0 for other kinds */
 	uint32_t rkey;    /* of an MR */
 	uint32_t parent;  /* id of the PD, context or device from which it was created; 0: none */

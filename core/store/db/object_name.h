@@ -14,7 +14,7 @@ enum { OBJECT_NAME = 64, OBJECT_TRACE = 16 };
 struct object_name {
 	char trace[OBJECT_TRACE]; /* ""; else "b.db" */
 	char name[OBJECT_NAME];
-	uint32_t process; /* its number in @trace; 0: any */
+	uint32_t process; /* the number of the process in @trace; 0: any */
 };
 
 /* Read a name. False, with *@ret_name unchanged: @text has another form. */

@@ -17,7 +17,7 @@
 
 struct device_name {
 	uint32_t creation; /* index + 1 */
-	char *name;        /* NULL: not known, or an object has it */
+	char *name;        /* NULL: not known, or moved to an object */
 };
 
 /* Not by malloc(), which might keep what is freed. */

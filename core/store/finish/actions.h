@@ -18,7 +18,7 @@ struct action {
 	enum object_kind kind;
 };
 
-enum { ACTIONS_BLOCK = 32768 }; /* so many actions are freed at once */
+enum { ACTIONS_BLOCK = 32768 }; /* actions that are freed at once */
 
 struct actions {
 	struct action **blocks;

@@ -11,7 +11,7 @@
 #include "core/store/db/args.h"
 #include "core/wire/desc.h"
 
-enum { BUILD_ARGS = 16 }; /* more than any verb has */
+enum { BUILD_ARGS = 16 }; /* more than any verb has arguments */
 
 /* The memory to which one call's arguments point. */
 struct args_build;

@@ -81,7 +81,7 @@ uint64_t lookup_payload_bytes(struct trace *trace);
 struct lookup_unobserved {
 	const char *what, *first;
 	uint64_t times;
-	uint32_t process; /* a process that has it */
+	uint32_t process; /* one of the processes with such a blind spot */
 };
 void lookup_visit_unobserved(struct trace *trace,
 			     void (*each)(void *arg, const struct lookup_unobserved *unseen),

@@ -145,7 +145,7 @@ static uint64_t end_of(const struct control_cut *cut, const struct thread_log *l
 	return at < cut->nends && cut->ends[at].thread == log->id ? cut->ends[at].n : log->n;
 }
 
-/* Calls that are not needed any more */
+/* Calls that are no longer needed */
 
 static int count_events(struct writer *writer, struct thread_log *log, uint64_t events)
 {

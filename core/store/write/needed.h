@@ -82,9 +82,9 @@ struct needed_object {
  */
 struct needed_sink {
 	void *arg;
-	int (*drop)(void *arg, struct event_id call); /* @call is not needed any more */
+	int (*drop)(void *arg, struct event_id call); /* @call is no longer needed */
 	int (*number)(void *arg, const struct needed_object *object);
-	int (*unnumber)(void *arg, uint64_t row); /* the object with that row is gone */
+	int (*unnumber)(void *arg, uint64_t row); /* the object with that row was destroyed */
 };
 
 /*

@@ -30,7 +30,7 @@ struct needed_entry {
 	uint64_t end_n;
 	int64_t made_at, gone_at; /* when it was created and destroyed; gone_at INT64_MAX: alive */
 	bool counted;             /* its ordinal is known */
-	bool told;                /* the sink has got it, or no trace needs it */
+	bool told;                /* the sink has the object, or no trace needs it */
 	bool brief;               /* no cut was between its creation and its end */
 	bool listed;              /* of a device: it is in the last list of devices */
 	/* of a device: address of the first list that had it; 0: that list was freed */
@@ -76,8 +76,8 @@ struct needed {
 	struct needed_list dying;
 	struct object_count *counts; /* sorted by time; the sink has got those before first_count */
 	size_t ncounts, first_count;
-	struct expiring_call
-		*expiring; /* those before new_expiring were replaced before the last cut */
+	/* those before new_expiring were replaced before the last cut */
+	struct expiring_call *expiring;
 	size_t nexpiring, expiring_size, first_expiring, new_expiring;
 	size_t objects;
 	uint64_t rows; /* last row number used */

@@ -11,7 +11,7 @@
 #include "core/base/map.h"
 #include "core/store/write/outstanding.h"
 
-#define STALE_NS INT64_C(1000000000) /* after that time an event is not expected any more */
+#define STALE_NS INT64_C(1000000000) /* after this time an event is no longer expected */
 
 /* A polled completion. */
 struct completion {

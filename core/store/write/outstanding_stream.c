@@ -14,7 +14,7 @@
 
 enum {
 	STREAM_MAX = 1 << 16,
-	/* after so many messages, the events of a recorded peer must have been read */
+	/* after this many messages, the events of a recorded peer must have been read */
 	FOREIGN_MAX = 1 << 14,
 	MULTICAST_QPN = 0xffffff,
 };

@@ -108,7 +108,7 @@ struct known_process {
 	int pid;
 	bool described;     /* its EVENT_PROCESS was read */
 	bool over;          /* it has ended, and all its events have arrived */
-	bool left;          /* no other process has its objects any more */
+	bool left;          /* no other process still has the objects of this one */
 	int64_t over_at;    /* when it ended */
 	uint32_t parent;    /* the process from which it was forked; 0: none, or not known */
 	uint32_t fork_seq;  /* number of that fork in the parent */

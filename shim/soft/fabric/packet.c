@@ -26,7 +26,7 @@ struct reader {
 	size_t len;
 };
 
-/* Take the next @n bytes; NULL: there are not so many. */
+/* Take the next @n bytes; NULL: fewer are left. */
 static const uint8_t *take_bytes(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->data;

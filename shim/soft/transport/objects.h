@@ -326,7 +326,7 @@ struct soft_qp {
 	bool reachable;      /* a port has the destination address */
 	uint8_t migrations;  /* number of migrations of the peer that it has followed */
 	uint32_t max_msg_sz; /* limit of its port; for UD the MTU */
-	bool deaf;           /* it does not receive the multicasts that it sends */
+	bool deaf;           /* the queue pair does not receive its own multicasts */
 	uint32_t groups;     /* number of groups to which it is attached */
 	uint32_t events;
 	bool listed; /* it is in the list of pending.c */

@@ -35,7 +35,7 @@ void own_qp_publish(struct soft_qp *qp, uint32_t slot)
 	__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
 }
 
-/* No key is used for a queue pair that is gone: its bits are cleared even if its lock is taken. */
+/* No key is used for a destroyed queue pair: its bits are cleared even if its lock is taken. */
 static void visit_active(uint64_t *active, uint32_t slot, bool send,
 			 void (*visit)(struct soft_qp *qp, bool send))
 {

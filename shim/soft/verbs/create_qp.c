@@ -98,7 +98,8 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	const struct ibv_device_attr *limits = profile_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
-	bool receives = qp_receives(attr) && !attr->srq; /* has it a receive queue of its own? */
+	bool receives =
+		qp_receives(attr) && !attr->srq; /* does it have a receive queue of its own? */
 	int err = 0;
 
 	switch (attr->qp_type) {

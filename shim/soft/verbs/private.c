@@ -104,7 +104,7 @@
 	EXPORT type PRIVATE(name)(void) __asm__(#name); \
 	PRIVATE_NODES(name)
 
-/* Functions that ignore their parameters. */
+/* Private functions of libibverbs, which ignore their parameters. */
 #define V(name)                        \
 	DECLARE(int, name);            \
 	EXPORT int PRIVATE(name)(void) \

@@ -13,5 +13,5 @@ bool started_has_object(const void *dynamic);
 /* Was the program itself linked with a library of verbs? */
 bool started_has_verbs(void);
 
-/* An address in each of these files; *@ret_n: their number. */
+/* An address in each of the started files; *@ret_n: their number. */
 void *const *started_objects(unsigned int *ret_n);

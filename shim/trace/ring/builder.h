@@ -30,7 +30,7 @@ struct builder {
 	bool cut;                   /* some requests of the batch did not fit */
 	bool carries;               /* payload of the batch was captured */
 	uint32_t nwr;
-	uint32_t payload;      /* number that all its captured payload has; 0: none yet */
+	uint32_t payload;      /* the number of the batch's captured payload; 0: none yet */
 	uint32_t size;         /* size of the memory at @at */
 	char *at, *next;       /* memory of the batch, and the end of the used part */
 	char *most;            /* largest @next that leaves space for another request */

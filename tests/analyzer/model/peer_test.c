@@ -176,7 +176,7 @@ TEST(the_end_of_a_process_has_a_time_too)
 	assert_int_equal(was->destroyed.id.thread, 0);
 }
 
-/* It was gone before the connection was told. */
+/* The earlier queue pair was destroyed before the connection was made. */
 TEST(an_earlier_one_of_the_number_is_not_the_peer)
 {
 	struct life again = lives[1];
@@ -239,7 +239,7 @@ TEST(queue_pairs_without_a_number_are_nobody)
 	assert_int_equal(peers.ngone, 0);
 }
 
-/* So many are remembered, the oldest goes first. */
+/* PEERS_DEAD destroyed queue pairs are remembered; the oldest is forgotten first. */
 TEST(the_oldest_is_forgotten)
 {
 	enum { FAR = 1000 };

@@ -131,7 +131,7 @@ static int stay_in_function(int fd)
 	return 0;
 }
 
-/* Its main thread sleeps for a limited time, and another one reads. */
+/* The main thread sleeps for a limited time, and another one reads. */
 static void *read_in_thread(void *fd)
 {
 	return (void *)(intptr_t)read_pipe((int)(intptr_t)fd);

@@ -55,7 +55,7 @@ static struct trace_event event_of(enum trace_event_kind kind, const void *what)
 	};
 }
 
-/* Both forms have @shown, which is @line and @json. */
+/* Both forms of the event contain @shown: the text as @line, the JSON as @json. */
 static void expect_forms(const struct trace_event *event, const char *line, const char *json)
 {
 	struct render render = { .trace = trace };

@@ -200,7 +200,7 @@ TEST(events_at_irregular_distances_are_counted)
 	assert_false(listing.has_waits || listing.has_loops);
 }
 
-/* An inner loop that has one round more each time: each of its events has the same step. */
+/* An inner loop with one more round each time: the step of each event is constant. */
 TEST(counted_events_with_fixed_steps_need_no_table)
 {
 	uint64_t n = 3;
@@ -282,7 +282,10 @@ TEST(numbers_that_no_event_has_do_not_make_a_loop_irregular)
 	assert_false(listing.has_steps);
 }
 
-/* Its numbers are constant, and it comes twice; another one differs in each round. */
+/*
+ * The numbers of the completion are constant, and it occurs twice; another one differs in each
+ * round.
+ */
 TEST(a_repeated_completion_becomes_a_macro)
 {
 	static const char text[] = "expect(" SLOT "n, &(struct ibv_wc){\n\t.wr_id = " SLOT "x, "

@@ -92,7 +92,8 @@ TEST(a_key_means_the_region_that_lives)
 		   "{\"ret\":{\"lkey\":19,\"rkey\":35}}");
 	assert_int_equal(find_object(LKEY + MR, false, 0), 0);
 	assert_int_equal(find_object(LKEY + MR, false, 4), MR);
-	assert_int_equal(find_object(LKEY + MR, false, 6), MR); /* until then it had that key */
+	assert_int_equal(find_object(LKEY + MR, false, 6),
+			 MR); /* until then the object had that key */
 	assert_int_equal(find_object(LKEY + MR, false, 8), MR + 1);
 	assert_int_equal(find_object(RKEY + MR, false, 8), 0);
 	assert_int_equal(find_object(RKEY + MR, true, 8), MR + 1);

@@ -493,7 +493,7 @@ TEST(a_shared_receive_queue_has_lanes_of_its_own)
 		    "110000 end 3:1700000\n");
 }
 
-/* One of them is refused. */
+/* One of the requests is refused. */
 TEST(each_request_of_a_list_has_its_slice)
 {
 	static const struct example_wr wrs[] = { { 1, IBV_WR_SEND, .lengths = { 4, 5 } },

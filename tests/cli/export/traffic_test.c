@@ -449,7 +449,7 @@ static void part_is_as_selected(void **state)
 }
 TEST_ROWS(select_rows, part_is_as_selected);
 
-/* Its messages are known by the receives. */
+/* The sender's messages are known from the receives. */
 TEST(the_packets_of_a_foreign_sender_are_received)
 {
 	static const struct {

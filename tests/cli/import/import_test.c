@@ -197,7 +197,7 @@ TEST(events_come_by_their_numbers)
 	assert_int_equal(loss.events, 0);
 }
 
-/* Each is held until all before it are there, in whatever order they come. */
+/* Each event is held until all earlier ones have come, in whatever order. */
 TEST(events_that_are_far_ahead_are_sorted)
 {
 	static const uint32_t order[] = { 1, 7, 5, 6, 3, 8, 4, 2, 9 };

@@ -114,7 +114,7 @@ TEST(drain_takes_what_is_there)
 	ring_close(&ring);
 }
 
-/* Its maker was killed between the number and the file, or is slow. */
+/* The thread that creates the ring was killed between the number and the file, or is slow. */
 static void mark_rings(void *arg)
 {
 	collector_mark(arg);
@@ -188,7 +188,7 @@ static int look_between(void *arg)
 	return 0;
 }
 
-/* Its events are older than those read before: no cut may come between them. */
+/* The ring's events are older than those read before: no cut may come between them. */
 TEST(ring_that_is_found_late_catches_up_at_once)
 {
 	uint64_t end = clock_monotonic() + 10000000;
@@ -430,7 +430,7 @@ TEST(ring_is_found_where_the_count_was_overwritten)
 	ring_close(&ring);
 }
 
-/* Its page counts one ring; or a million, and once a file was opened for each. */
+/* The page counts one ring, or a million; formerly, a file was opened for each. */
 TEST(leftover_is_all_that_is_there)
 {
 	struct ring ring;

@@ -41,7 +41,7 @@ static int make_folder(void **state)
 	return 0;
 }
 
-/* Nothing else may be left there. */
+/* The folder must be empty. */
 static int remove_folder(void **state)
 {
 	static const char *const names[] = { "gcore", "said", "core.4321", "core.4321.1" };
@@ -151,7 +151,7 @@ TEST(a_long_output_is_shortened_to_its_end)
 	has_words(text, "could be written (line 99); pid");
 }
 
-/* It would be recorded like a child of the program. */
+/* With the variables, gcore would be recorded like a child of the program. */
 TEST(gcore_does_not_get_our_variables)
 {
 	struct core_file core;

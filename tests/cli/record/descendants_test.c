@@ -198,7 +198,7 @@ TEST(one_that_has_called_none_is_waited_for_until_linger_is_over)
 		    "unrecorded (pid 101): no verb called within --linger\n");
 }
 
-/* It may be started by one that has. */
+/* A recorded process that has ended may have started the new one. */
 TEST(linger_begins_again_with_one_that_has)
 {
 	add_process(101, true, OWN_GROUP);

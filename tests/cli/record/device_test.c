@@ -87,7 +87,7 @@ TEST(soft_is_there_when_asked_for)
 	assert_true(chooses_soft("soft", "two"));
 }
 
-/* Its output on stderr. */
+/* Compare the output on stderr. */
 static void expect_refused(const char *asked, const char *devices, const char *told)
 {
 	char path[64], text[512];

@@ -275,8 +275,8 @@ TEST(sweep_leaves_a_session_that_is_recorded)
 }
 
 /*
- * Its recorder is in another PID namespace: its number in this one is nobody's, or somebody else's.
- * The sweep removed the directory of a recorder that had just begun.
+ * The recorder is in another PID namespace: its PID in this namespace belongs to no process, or to
+ * another. The sweep removed the directory of a recorder that had just begun.
  */
 TEST(sweep_leaves_a_session_of_another_pid_namespace)
 {

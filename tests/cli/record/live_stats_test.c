@@ -506,7 +506,7 @@ TEST(a_check_passes_its_events_on)
 	assert_int_equal(shown.phase, VITALS_RUNNING);
 	live_stats_read_until(vitals, 2000);
 	assert_int_equal(nextended, 0);
-	asks = false; /* it counts all the same */
+	asks = false; /* statistics are computed nevertheless */
 	step_round(1000 * MS);
 	assert_int_equal(nopen, 1);
 	asks = true;
@@ -722,7 +722,8 @@ TEST(the_busiest_queue_pairs_have_rows)
 	assert_int_equal(shown.nqueues, VITALS_QUEUES);
 	assert_int_equal(shown.queues[0].object, OBJECTS);
 	assert_int_equal(shown.queues[VITALS_QUEUES - 1].object, OBJECTS - VITALS_QUEUES + 1);
-	queues[3].receive.requests = 2; /* since then; they go before those with more in all */
+	queues[3].receive.requests =
+		2; /* since the last view: these queues precede others with higher totals */
 	queues[5].receive.completions = 1;
 	queues[4].send.requests++;
 	live_stats_finish(vitals);

@@ -14,7 +14,7 @@
 
 enum { RINGS = 200, MANY = 64 }; /* more missing ones than that are looked for in a list */
 
-/* What there is of a ring. */
+/* States of a ring. */
 enum state { ABSENT, UNREADABLE, UNFINISHED, UNTAKEN, READY };
 
 static enum state states[RINGS];
@@ -131,7 +131,7 @@ static int end_search(void **state)
 
 FIXTURE(begin_search, end_search);
 
-/* Those that were taken since the last time, and how many are missing. */
+/* The rings that were taken since the last call, and how many are missing. */
 static void expect_taken(const char *numbers, unsigned int missing)
 {
 	assert_string_equal(taken.at ?: "", numbers);

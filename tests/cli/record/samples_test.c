@@ -138,7 +138,7 @@ TEST(what_it_did_last_is_seen_when_it_ends)
 	end_stopped(pid);
 }
 
-/* Its pid may be that of another process here. */
+/* The PID of the thread may be that of another process here. */
 TEST(a_thread_of_another_namespace_is_not_looked_at)
 {
 	begin_samples(getpid());

@@ -239,7 +239,7 @@ TEST(garbage_in_the_page_is_described)
 	expect_said("a verb() returned an error, wr_id 0x0, qp_num 0x0 at 4:39");
 }
 
-/* Its thread's first events may not have been read yet. */
+/* The first events of the thread may not have been read yet. */
 TEST(a_thread_that_the_trace_lacks_is_waited_for)
 {
 	thread = 0;
@@ -297,7 +297,7 @@ TEST(one_that_has_ended_is_forgotten)
 		pause();
 }
 
-/* It continued, and has stopped at another place. */
+/* The thread continued, and has stopped at another place. */
 TEST(one_that_has_stopped_again_is_reported_again)
 {
 	page.stop.every = true;

@@ -20,7 +20,7 @@
 #include "tests/printed.h"
 #include "tests/transcript.h"
 
-/* Its name is in what is printed, and so decides where lines end. */
+/* The name is in the output, so its length decides where lines end. */
 #define TRACE "live.db"
 
 static char folder[256];

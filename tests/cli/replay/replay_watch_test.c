@@ -27,7 +27,7 @@ static int open_terminal(void)
 	return ours;
 }
 
-/* Read from it until both have come. */
+/* Read from @terminal until it has printed both texts. */
 static void await_texts(int terminal, const char *wanted, const char *also)
 {
 	char text[4096] = "";
@@ -114,7 +114,7 @@ static int count_unread(const struct hold *hold)
 	return n;
 }
 
-/* It has taken all, and waits again. */
+/* The thread has processed everything, and waits again. */
 static void await_idle(const struct hold *hold)
 {
 	while (count_unread(hold) || !is_idle(hold))

@@ -38,7 +38,7 @@ static const struct named_signal {
 	int number;
 } signals[] = { { "SIGINT", SIGINT }, { "SIGTERM", SIGTERM }, { "SIGHUP", SIGHUP } };
 
-/* It is passed on to the replays, and ends the suite itself at the end. */
+/* The signal is passed on to the replays, and ends the suite when they have ended. */
 static void a_signal_is_passed_on(void **state)
 {
 	const struct named_signal *named = *state;

@@ -49,7 +49,7 @@ TEST(runs_are_those_of_the_transcript)
 	run_transcript(__FILE__);
 }
 
-/* The last letter of the name of the trace, before ".db", is the round. */
+/* The last character of the trace's name before ".db" is the number of the round. */
 static int end_like_child(const char *device, const char *path)
 {
 	bool odd = (path[strlen(path) - 4] - '0') & 1;

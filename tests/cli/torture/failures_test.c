@@ -117,7 +117,7 @@ TEST(a_verb_that_waits_does_not_fail)
 	assert_int_equal(failures.n, 0);
 }
 
-/* It is libibverbs that has them. */
+/* The device list is libibverbs' own. */
 TEST(a_verb_that_looks_for_devices_does_not_fail)
 {
 	struct site look = { .verb = VERB_get_device_list,

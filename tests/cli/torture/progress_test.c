@@ -42,7 +42,7 @@ static int end_folder(void **state)
 	(void)state;
 	unlink(path);
 	text_fini(&said);
-	return rmdir(folder); /* nothing else is left in it */
+	return rmdir(folder); /* the folder is empty */
 }
 
 FIXTURE(begin_folder, end_folder);

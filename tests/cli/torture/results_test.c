@@ -158,7 +158,7 @@ static void show_report(struct text *out, const char *name,
 	printed_end(out);
 }
 
-/* It names the current directory. */
+/* The output names the current directory. */
 static int print_sarif(const struct results *of)
 {
 	int here = open(".", O_RDONLY | O_DIRECTORY), err;

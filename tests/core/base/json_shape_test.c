@@ -39,7 +39,10 @@ static void assert_same_tree(const struct json_node *a, const struct json_node *
 		assert_same_tree(of_a, of_b);
 }
 
-/* Its shape, and that it has the right tree, with and without a guess: the shape before. */
+/*
+ * The shape of @json. Checks that the tree is right, with and without the previous shape as a
+ * guess.
+ */
 static const struct json_shape *parse_both(const char *json)
 {
 	static const struct json_shape *guess;

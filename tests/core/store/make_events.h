@@ -46,7 +46,7 @@ static inline const char *make_path(const char *name)
 	return path[turn];
 }
 
-/* So many calls of a shape are rows of a trace; 0: as many as usual. */
+/* This number of calls of a shape are stored as rows; 0: the usual number. */
 static uint32_t make_calls_plain;
 
 static inline struct writer *make_writer(const char *path)

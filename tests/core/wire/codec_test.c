@@ -358,7 +358,7 @@ TEST(event_has_what_its_identifier_has)
 	assert_null(strstr(told.text, "ud*"));
 }
 
-/* Its identifier may have been destroyed, and the event freed. */
+/* The identifier may have been destroyed, and the event freed. */
 TEST(acknowledged_event_is_without_what_its_identifier_has)
 {
 	struct rdma_cm_event event = { .id = (struct rdma_cm_id *)8,

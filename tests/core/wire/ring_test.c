@@ -586,7 +586,7 @@ TEST(file_that_others_may_write_is_no_ring)
 	assert_int_equal(ring_open(&out, path), -EACCES);
 }
 
-/* It was not read, or only a part of it: reading leaves the file unchanged. */
+/* The ring was not read, or only a part of it: reading leaves the file unchanged. */
 TEST(leftover_is_read_from_where_it_can_be)
 {
 	struct ring left = { 0 };
@@ -831,7 +831,7 @@ TEST(ring_that_cannot_widen_stays_as_it_is)
 	take_event(8, 2);
 }
 
-/* Its file is not opened instead. */
+/* The ring's file is not used instead. */
 TEST(ring_does_not_widen_without_memory)
 {
 	make_narrow(RING_BYTES);

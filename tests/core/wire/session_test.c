@@ -210,7 +210,7 @@ TEST(limit_is_for_all_rings)
 	session_remove(&session);
 }
 
-/* Its name refers to another directory of ours, which is not touched. */
+/* The session's name refers to another directory of ours, which remains unchanged. */
 TEST(directory_in_its_place_is_left_alone)
 {
 	char away[SESSION_PATH + 8], file[SESSION_PATH + 16];

@@ -167,7 +167,9 @@ static void shut_in(const char *how, int argc, char **argv, const char *then)
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, end = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int ready;
 
-/* It has a ring before the filter is installed; a normal exit would need more system calls. */
+/*
+ * The thread has a ring before the filter is installed; a normal exit would need more system calls.
+ */
 static void *send_beside(void *unused)
 {
 	use_objects();

@@ -235,7 +235,7 @@ TEST(polls_within_a_poll)
 	expect_wc(p->b.cq, 1, IBV_WC_SUCCESS);
 }
 
-/* Its slot is given back once, at the poll. */
+/* The slot of the receive is returned once, by the poll. */
 TEST(reset_within_a_poll_of_a_shared_queue)
 {
 	struct pair *p = *state;

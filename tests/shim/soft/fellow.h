@@ -83,7 +83,7 @@ HELPER void fellow_meet(struct fellow *f, struct end *e)
 	say_bytes(f->fd, "k", 1);
 }
 
-/* Its exit status; 0 if all went well. */
+/* Returns the fellow's exit status; 0: no error. */
 HELPER int fellow_stop(struct fellow *f)
 {
 	int status;

@@ -201,7 +201,7 @@ TEST(only_reliable_queue_pairs_that_asked_have_it)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-/* There is no persistent memory, nor a flush by ibv_post_send(). */
+/* Persistent memory and flushes by ibv_post_send() are not supported. */
 TEST(what_is_not_there)
 {
 	struct pair *p = *state;

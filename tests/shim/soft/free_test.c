@@ -64,7 +64,7 @@ enum kind { SEND, SEND_IMM, WRITE_IMM, WRITE, READ, ADD, KINDS };
 struct request {
 	uint8_t kind;
 	bool signaled;
-	uint32_t message; /* its number, if it is one */
+	uint32_t message; /* the number of the message, if it is one */
 	uint64_t value;   /* of an add; the length of a read */
 };
 

@@ -362,7 +362,7 @@ TEST(other_things_are_no_fabric)
 	assert_int_equal(try_open(), 0);
 }
 
-/* It belongs to no process, so it is removed. */
+/* The garbage belongs to no process, so it is removed. */
 TEST(garbage_is_no_fabric)
 {
 	uint32_t garbage[50000];

@@ -44,7 +44,7 @@ static void send_orders(struct end *e, int fd, struct address yours)
 	}
 }
 
-/* It is sent, and acknowledged. */
+/* Send the order, and wait until it is acknowledged. */
 static void give_order(struct fellow *f, struct order o)
 {
 	say_bytes(f->fd, &o, sizeof(o));

@@ -113,7 +113,7 @@ static int post_shared(struct pair *p, struct ibv_srq *srq)
 	return ibv_post_srq_recv(srq, &wr, &bad);
 }
 
-/* Its request was given back when the poll began to read it. */
+/* The request was returned when the poll began to read the completion. */
 TEST(completion_being_read_is_not_purged_again)
 {
 	struct pair *p = *state;

@@ -48,7 +48,7 @@ static void join_all(struct end *e, int fd)
 	await_word(fd);
 }
 
-/* On each, one message sent and one received. */
+/* Send and receive one message on each queue pair. */
 static void talk_to_peer(struct end *e)
 {
 	struct ibv_sge sge = sge_of(e, 64, 64);

@@ -237,7 +237,7 @@ TEST(atomic_of_wrong_length)
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
 }
 
-/* Its 8 bytes are the first of its elements; the rest may lie outside its region. */
+/* The 8 bytes are the first of the elements; the rest may be outside the region. */
 TEST(atomic_with_longer_elements)
 {
 	struct pair *p = *state;

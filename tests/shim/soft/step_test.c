@@ -137,7 +137,7 @@ static void post_message(struct end *e)
 	assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
 }
 
-/* It has notified us of everything that it published. */
+/* The other end has notified this one of everything that it published. */
 static void drain_if_told(struct end *e, struct tally *tally)
 {
 	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };

@@ -105,7 +105,7 @@ TEST(sends_wait_in_their_queue)
 	expect_wc(s->e.cq, 1, IBV_WC_SUCCESS);
 }
 
-/* It is executed, and its completion comes later. */
+/* The request is executed, and its completion comes later. */
 TEST(completions_wait_for_their_queue)
 {
 	struct stopped *s = *state;
@@ -142,7 +142,7 @@ TEST(atomics_wait_for_those_before)
 	expect_wc(s->e.cq, 1, IBV_WC_SUCCESS);
 }
 
-/* Objects that it may use when it continues remain: the verb fails without effect. */
+/* The verb fails without effect: the stopped process may use these objects when it continues. */
 TEST(verbs_fail_for_what_it_uses)
 {
 	struct stopped *s = *state;
@@ -168,7 +168,7 @@ TEST(a_device_closes_all_the_same)
 	end_open(&s->e);
 }
 
-/* Its death ends the waiting. */
+/* The death of the peer ends the waiting. */
 TEST(a_killed_peer_is_gone)
 {
 	struct stopped *s = *state;

@@ -20,7 +20,7 @@
 enum {
 	LENGTH = 24,
 	LOCAL = 64,   /* where the data of a request is, */
-	REMOTE = 640, /* what it writes or reads, */
+	REMOTE = 640, /* place that the request reads or writes */
 	RECV = 1280,  /* and the buffers of receives */
 	USED = 2048,
 	QKEY = 0x1234,
@@ -587,7 +587,7 @@ static const char *alter_trial(struct trial *t, int n)
 	return NULL;
 }
 
-/* Those of windows take no elements, so only the good ones @is_good are the same. */
+/* Builders of windows take no elements, so they are the same only with good ones (@is_good). */
 static bool has_builder(const struct trial *t, bool is_good)
 {
 	enum ibv_wr_opcode opcode = t->wr.opcode;

@@ -21,7 +21,7 @@ enum {
 	FORBIDS = 1 << 1,  /* the receiver: all that is remote */
 	RTR = 1 << 2,      /* the receiver is not RTS yet */
 	SHARED = 1 << 3,   /* it has a shared queue */
-	TINY = 1 << 4,     /* its completion queue holds one */
+	TINY = 1 << 4,     /* a CQ with one entry */
 };
 
 struct trial {
@@ -35,7 +35,7 @@ struct trial {
 	uint32_t srqn, qkey;
 };
 
-/* Connecting them, by their transports. */
+/* The attributes that connect it, by transport. */
 
 static struct ibv_qp_attr attr_of(struct trial *t, struct ibv_qp *qp)
 {

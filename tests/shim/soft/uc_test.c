@@ -118,7 +118,7 @@ TEST(message_without_a_request_is_lost)
 	wr.wr.rdma.rkey = p->b.mr->rkey;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 6)), 0);
 	expect_lost(p, 2);
-	/* it does not come later */
+	/* the message does not arrive later */
 	assert_int_equal(recv_at(&p->b, 3, 0, 100), 0);
 	expect_none(p->b.cq);
 	assert_int_equal(send_at(&p->a, 4, 0, 7), 0);

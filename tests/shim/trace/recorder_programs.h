@@ -507,7 +507,7 @@ static struct ibv_cq_ex *make_cq_ex(void)
 	return ibv_create_cq_ex(p->a.context, &attr);
 }
 
-/* Those fields; times are there or not. */
+/* Print these fields; times only as present or absent. */
 static void show_more(struct ibv_cq_ex *cq)
 {
 	struct ibv_wc_tm_info info = { 0 };

@@ -253,7 +253,7 @@ static void show_stop(struct text *out, struct session_page *page)
 	atomic_store(&spot->state, page->stop.every ? STOP_FREE : STOP_OVER);
 }
 
-/* Its status when it has ended; where it stops it is continued. */
+/* The status of the process when it has ended; if it stops, it is continued. */
 static int await_end(struct text *out, pid_t pid, struct session_page *page)
 {
 	int status;

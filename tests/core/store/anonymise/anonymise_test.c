@@ -267,7 +267,7 @@ TEST(a_gid_stays_of_its_kind)
 	assert_gid("20010000000000010000000000000001", 0, true);
 }
 
-/* Those of RFC 3306 (ff3x) are made of the prefix of a network. */
+/* The groups of RFC 3306 (ff3x) contain the prefix of a network. */
 TEST(a_group_that_names_no_network_stays)
 {
 	assert_gid("ff12401bffff00000000000000000001", 16, false);

@@ -35,7 +35,7 @@ static void put_host(const char *name, struct text *to)
 	replace_host(substitutes, name, to);
 }
 
-/* The same name @to: it stays. */
+/* @to equal to @name: the name is not replaced. */
 static const struct {
 	const char *name;
 	void (*put)(const char *name, struct text *to);

@@ -197,7 +197,7 @@ TEST(an_object_that_is_not_there_is_unknown)
 	trace_close(trace);
 }
 
-/* Its rows are compared when they are loaded. */
+/* The rows of the object are compared when they are loaded. */
 TEST(an_object_that_refers_to_no_row_is_refused_when_the_trace_is_opened)
 {
 	static const char *const columns[] = { "process", "parent", "created_thread",
@@ -217,7 +217,7 @@ TEST(an_object_that_refers_to_no_row_is_refused_when_the_trace_is_opened)
 	log_silence(false);
 }
 
-/* Their calls are checked by a thread while the objects are loaded. */
+/* The calls are checked by a thread while the objects are loaded. */
 TEST(a_call_of_many_that_refers_to_no_row_is_refused_when_the_trace_is_opened)
 {
 	static const char *const updates[] = { "UPDATE call SET stack = stack",

@@ -58,7 +58,7 @@ TEST(deleted_events_are_overwritten_and_not_lost)
 	assert_int_equal(totals.overwritten, 9);
 }
 
-/* Those of the trace before are deleted in this one: they are subtracted once. */
+/* The events of the previous trace are deleted in this one: they are subtracted once. */
 TEST(rotated_trace_has_only_its_own_events)
 {
 	struct totals totals = totals_with("INSERT INTO meta VALUES('carried', 50);"

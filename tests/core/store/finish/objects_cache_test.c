@@ -73,7 +73,7 @@ TEST(device_of_the_queue_decides)
 
 	expect_qp(1, 7, 0, 9, 0);
 	expect_qp(1, 7, CQ_A, 10, a);
-	expect_qp(1, 7, CQ_B, 19, a); /* the only one by then */
+	expect_qp(1, 7, CQ_B, 19, a); /* the only queue pair with this number at that time */
 	expect_qp(1, 7, CQ_B, 20, b);
 	expect_qp(1, 7, CQ_A, 29, a);
 	expect_qp(1, 7, CQ_A, 30, later);

@@ -36,7 +36,7 @@ static int64_t count_views(void)
 	return sql_int(trace_db(trace), "SELECT count(*) FROM sqlite_temp_master", -1);
 }
 
-/* Those that need no model. */
+/* Count the views that need no model. */
 static int64_t count_all(void)
 {
 	int64_t n = 0;
@@ -62,7 +62,7 @@ TEST(a_query_gets_the_views_that_it_names)
 	create_for("SELECT * FROM ranks JOIN \"mrs\" USING(process)", 2);
 }
 
-/* Those that need the model have no table here. */
+/* Views that need the model have no table here. */
 TEST(no_view_needs_another)
 {
 	for (const struct view *view = views; view->name; view++) {

@@ -72,7 +72,7 @@ static const struct bound {
 	const char *name;
 	enum event_type type;
 	size_t words;
-	struct field most; /* one more is too many */
+	struct field most; /* the highest valid value */
 	struct field also; /* other fields that are not 0 */
 } bounds[] = {
 	{ "paths_of_a_process", EVENT_PROCESS, WORDS(event_process) + 2,
@@ -230,7 +230,10 @@ static int64_t count_empty(void)
 	return empty;
 }
 
-/* Their sum must not overflow, wherever they are: in a poll, a destroyed CQ, the ring's head. */
+/*
+ * The sum of empty polls must not overflow, wherever they are: in a poll, a destroyed CQ, the
+ * ring's head.
+ */
 TEST(empty_polls_of_ages_are_not_counted)
 {
 	struct field polls[] = { { FIELD(event_poll, cq), 0x10 },

@@ -233,7 +233,7 @@ TEST(a_call_over_a_cut_stays)
 	assert_true(is_held(1));
 }
 
-/* Then it is not known yet when the object was created. */
+/* Until that call returns it is not known when the object was created. */
 TEST(an_object_is_not_counted_while_a_call_around_its_creation_lasts)
 {
 	struct event_id outer = { 1, 1 };

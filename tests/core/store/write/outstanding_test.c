@@ -288,7 +288,7 @@ static size_t count_left(void)
 	return count;
 }
 
-/* So a thread whose posts are never read takes no more memory than that. */
+/* The limit is also that of a thread whose posts are never read. */
 TEST(oldest_of_too_many_early_completions_is_given_up)
 {
 	enum { MOST = 1 << 16, MORE = 3 };

@@ -759,7 +759,7 @@ static void spin_for(int us)
 	while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
 }
 
-/* It comes back for the next event while its channel is closed, or after: that is EBADF. */
+/* The thread asks for the next event while its channel is closed, or afterwards: it gets EBADF. */
 static void *wait_for_ever(void *arg)
 {
 	struct waiter *w = arg;

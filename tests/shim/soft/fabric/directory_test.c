@@ -223,7 +223,7 @@ static void expect_well(pid_t pid)
 	assert_int_equal(status, 0);
 }
 
-/* It owns the directory, and is killed while it removes it. */
+/* The process owns the directory, and is killed while it removes it. */
 static void die_removing(int fd)
 {
 	char path[80], to[96];
@@ -261,7 +261,7 @@ TEST(a_process_that_waited_for_a_dead_one_starts_again)
 	close(fds[0]);
 	close(fds[1]);
 	assert_false(is_present(dir));
-	/* its segment was in there */
+	/* the segment of the process was in this directory */
 	snprintf(gone, sizeof(gone), "%s.gone.%d", dir, (int)pid);
 	open_and_close();
 	assert_false(is_present(gone));

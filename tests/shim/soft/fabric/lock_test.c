@@ -199,7 +199,7 @@ TEST(a_taken_lock_is_not_made_quiet)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
-/* It may have taken a quiet lock, and died before it set the bit. */
+/* The owner may have taken a quiet lock, and died before it set the bit. */
 TEST(who_takes_over_a_lock_sets_its_bit)
 {
 	struct ibv_context *context = open_context();
@@ -248,7 +248,7 @@ static void *use_key(void *arg)
 	return NULL;
 }
 
-/* Its owner, as ibv_dereg_mr() is: looks at the lock only if its bit is set. */
+/* Remove the key, as ibv_dereg_mr() does: look at the lock only if its bit is set. */
 static void withdraw_key(void)
 {
 	struct lock_bit bit = lock_bit(bits, 70);

@@ -225,7 +225,7 @@ TEST(errors_appear_on_both_sides)
 	tell_other(&t->other, 'e', t->seen); /* its receive was flushed */
 }
 
-/* It arrived before; so it is in memory although it was not polled. */
+/* The payload arrived before, so it is in memory although it was not polled. */
 TEST(payload_is_there_when_its_region_goes)
 {
 	struct two *t = *state;

@@ -16,7 +16,7 @@ struct given {
 	struct fellow f;
 };
 
-/* It sleeps and calls no verb until we have finished. */
+/* The peer sleeps and calls no verb until this process has finished. */
 static void sleep_on(struct end *e, int fd, struct address yours)
 {
 	(void)e;

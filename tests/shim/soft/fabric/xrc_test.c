@@ -352,7 +352,7 @@ TEST(number_of_the_dead_breaks_the_connection)
 	expect_wc(x->a.cq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_srq(x->srq), 0);
 	x->srq = NULL;
-	expect_none(x->b.cq); /* its completion went with it */
+	expect_none(x->b.cq); /* the completion was removed with the queue pair */
 	assert_int_equal(send_to(x, 4, 8, number), 0);
 	expect_wc(x->a.cq, 4, IBV_WC_REM_INV_REQ_ERR);
 	expect_broken(x, IBV_EVENT_QP_REQ_ERR);
@@ -727,7 +727,7 @@ static void get_bytes(int fd, void *data, size_t len)
 
 enum { BUFFER = 128 << 10 };
 
-/* It reports each message, in the order of arrival. */
+/* Report each message, in the order of arrival. */
 static void serve_domain(int file, int fd, uint32_t source)
 {
 	struct end e = { 0 };
@@ -781,7 +781,7 @@ static void stop_other(struct other *o, int sig)
 	waitpid(o->pid, NULL, 0);
 }
 
-/* Its end of the connection is in this process, the shared queue in that. */
+/* The end of the connection is in this process, the shared queue in the other one. */
 TEST(message_reaches_the_shared_queue_of_another_process)
 {
 	static const uint32_t sizes[] = { 1, 8, 64, 72, 73, 4096, 8192, 8193, 65536, BUFFER };

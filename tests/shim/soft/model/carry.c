@@ -459,7 +459,7 @@ void model_flush_rq(struct model *m, struct model_qp *qp)
 		complete_recv(m, qp, take_request(m, qp, IBV_WC_WR_FLUSH_ERR), true);
 }
 
-/* Its unsent requests are flushed when it runs. */
+/* The unsent requests of the queue pair are flushed when it runs. */
 void model_fail(struct model *m, struct model_qp *qp, int event)
 {
 	bool again = qp->state == IBV_QPS_ERR;

@@ -225,7 +225,7 @@ static int find_wc(const struct model_cq *cq, uint64_t wr_id)
 	return NONE;
 }
 
-/* Completions of one queue come in its order. */
+/* Completions of one queue come in the queue's order. */
 static bool is_early(const struct model_cq *cq, int at)
 {
 	int i;

@@ -42,7 +42,7 @@ struct model_wc {
 	int srq;              /* or NONE */
 	uint32_t retire;      /* requests before this one are free */
 	int delivery;         /* of bytes that the poll must see, or 0 */
-	struct request where; /* whose buffers they are for */
+	struct request where; /* the buffers of this request */
 	struct payload payload;
 };
 
@@ -104,7 +104,7 @@ struct model {
 	int deliveries;
 	int lives;
 	bool alone;   /* current changes happen by themselves */
-	bool overrun; /* nothing is promised any more */
+	bool overrun; /* after an overrun any completion may be missing */
 	int lags;     /* in this step: lost, but not at once */
 };
 

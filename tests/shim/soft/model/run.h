@@ -10,7 +10,7 @@ struct runner {
 	struct model *model;
 	FILE *log;             /* each step and result, or NULL */
 	struct result shown;   /* in the log */
-	unsigned int patience; /* ms, for what must come */
+	unsigned int patience; /* ms to wait for a completion or event */
 	/* for tests of the test: changes the device's result */
 	void (*spoil)(const struct step *step, struct result *r);
 };

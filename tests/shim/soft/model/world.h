@@ -17,7 +17,7 @@ struct keys {
 /* The other process's objects that a process must know; the order and the result. */
 struct board {
 	uint8_t area[PROCS][AREA] __attribute__((aligned(4096)));
-	uint32_t patience; /* ms, for what must come */
+	uint32_t patience; /* ms to wait for a completion or event */
 	uint32_t qpn[QPS]; /* of the last one in the slot */
 	struct keys mr[PROCS][MRS];
 	struct step step;

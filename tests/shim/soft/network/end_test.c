@@ -196,7 +196,7 @@ TEST(a_shared_queue_receives_from_the_wire)
 	close(fd);
 }
 
-/* Its status is 0 if the message has arrived; it ends when @from is closed. */
+/* Exits with 0 if the message has arrived, when @from is closed. */
 static _Noreturn void run_other(int fd, int to, int from)
 {
 	struct queue q = { 0 };

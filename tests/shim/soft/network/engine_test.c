@@ -285,7 +285,7 @@ TEST(datagrams_need_the_qkey)
 	h.deth.qkey = QKEY + 1;
 	memset(end.buf + DATAGRAM, 0, 64);
 	send_as_peer(&h, bytes + 4, 4);
-	wait_until_taken(); /* its request is still there */
+	wait_until_taken(); /* the request is still outstanding */
 	assert_int_equal(end.buf[DATAGRAM + 40], 1);
 }
 

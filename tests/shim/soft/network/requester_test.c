@@ -117,7 +117,7 @@ static void connect_side(struct side *s)
 			 0);
 }
 
-/* Both are ready; or both are done, and may leave. */
+/* Wait until both processes are ready, or both are done and may leave. */
 static void meet_other(struct side *s)
 {
 	char byte = 0;

@@ -41,7 +41,7 @@ static struct ibv_qp_ex *connect_builder(void)
 	return ex;
 }
 
-/* It completes with an empty read response, and not before. */
+/* The request completes only with an empty read response. */
 static void answer_as_read(struct ibv_qp_ex *ex, int opcode)
 {
 	struct header h = header_of(OPCODE_READ_RESPONSE_ONLY, PSN);

@@ -235,7 +235,7 @@ TEST(a_damaged_queue_is_not_found)
 	assert_int_equal(cqring_find(ring->seg, SHM_CQ_MAX - 1, &found), -EPROTO);
 }
 
-/* It is not left locked then. */
+/* The queue is not left locked. */
 TEST(a_queue_that_is_not_found_gets_nothing)
 {
 	struct long_queue *l = *state;

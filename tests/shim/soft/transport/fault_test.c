@@ -243,7 +243,7 @@ static int strike_at(uint32_t qpn)
 	return fault_request(qpn, 5, IBV_WR_SEND, 0, false).kind;
 }
 
-/* Those that a program gives are for one request each. */
+/* A fault that a program requests is for one request. */
 TEST(faults_of_one_queue_pair_are_taken_back)
 {
 	struct fault_rule rule = { .pos = 5, .fault = { .kind = FAULT_STATUS } };

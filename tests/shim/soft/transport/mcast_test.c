@@ -45,7 +45,7 @@ TEST(all_members_receive)
 	assert_int_equal(ibv_attach_mcast(p->a.qp, &group, MLID), 0);
 	assert_int_equal(ibv_attach_mcast(p->b.qp, &group, MLID), 0);
 	assert_int_equal(send_wr(&p->a, make_datagram(ah, ALL, QKEY, 3), sge_of(&p->a, 0, 6)), 0);
-	/* its own message comes back */
+	/* the sender receives its own message */
 	for (i = 0; i < 2; i++) {
 		wc = poll_one(p->a.cq);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -170,7 +170,7 @@ TEST(own_messages_can_be_kept_out)
 	cast_to(&p->a, &group, MLID, QKEY);
 	expect_none(p->a.cq);
 	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
-	/* those of other senders arrive */
+	/* messages of other senders arrive */
 	cast_to(&p->b, &group, MLID, QKEY);
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_detach_mcast(p->a.qp, &group, MLID), 0);

@@ -107,7 +107,7 @@ TEST(alternate_that_reaches_nobody_is_an_error)
 	expect_event(&p->a, IBV_EVENT_PATH_MIG_ERR);
 	assert_false(has_event(&p->b));
 	assert_int_equal(query_qp(&p->a).ah_attr.sl, 0);
-	exchange_message(&p->a, &p->b); /* it stays where it was */
+	exchange_message(&p->a, &p->b); /* the path has not changed */
 }
 
 TEST(peer_that_is_not_ready_learns_of_it)

@@ -104,7 +104,7 @@ static void post_when_told(struct end *e, int fd, struct address yours)
 	expect_wc(e->cq, 1, IBV_WC_SUCCESS);
 }
 
-/* It has had no processor yet. */
+/* The process has had no processor time yet. */
 TEST(process_that_has_not_posted_yet_is_waited_for)
 {
 	struct pair *p = *state;
@@ -168,7 +168,7 @@ TEST_WITH(no_timer_runs_with_no_retries, setup_real, pair_teardown)
 	assert_int_equal(wc[1].status, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-/* There is no response before RTR: the packet is sent again after 4.096 us * 2^timeout. */
+/* The peer does not respond before RTR: the packet is sent again after 4.096 us * 2^timeout. */
 TEST_WITH(real_timeout_runs_out_before_a_peer_is_tried_again, setup_real, pair_teardown)
 {
 	struct pair *p = *state;

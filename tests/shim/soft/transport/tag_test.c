@@ -591,7 +591,7 @@ TEST(other_processes_match_and_are_read)
 	assert_int_equal(fellow_stop(&f), 0);
 }
 
-/* Both ends are of tag matching: the end of a rendezvous has no tag. */
+/* Both ends match tags: the end of a rendezvous has no tag. */
 TEST(fin_is_a_message_without_tag)
 {
 	struct tagged *t = *state;

@@ -17,7 +17,7 @@ TEST(memory_file_is_registered)
 
 	assert_int_equal(ftruncate(fd, 2 * PAGE), 0);
 	mr = ibv_reg_dmabuf_mr(p->b.pd, PAGE + 16, 64, 0x7016, fd, ALL_ACCESS);
-	assert_null(mr); /* other offsets in their pages */
+	assert_null(mr); /* the offsets within the pages differ */
 	assert_int_equal(errno, EINVAL);
 	mr = ibv_reg_dmabuf_mr(p->b.pd, PAGE + 16, 64, 0x7010, fd, ALL_ACCESS);
 	assert_non_null(mr);

@@ -71,7 +71,7 @@ TEST(failed_command_costs_the_region_its_keys)
 	assert_int_equal(rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(rdma_at(&p->a, IBV_WR_RDMA_WRITE, 1, 8, (uintptr_t)p->b.buf, mr->rkey), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_ACCESS_ERR);
-	/* until it is given others */
+	/* until the region gets other rights */
 	assert_int_equal(rereg_mr(mr, ACCESS, NULL, NULL, 0, ALL_ACCESS), 0);
 }
 

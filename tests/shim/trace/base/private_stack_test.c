@@ -8,7 +8,7 @@
 #include "shim/trace/base/private_stack.h"
 #include "tests/test.h"
 
-enum { NEAR = 16 << 10, LEVELS = 300 /* more than there are stacks */ };
+enum { NEAR = 16 << 10, LEVELS = 300 /* more than the number of stacks */ };
 
 static bool is_near(const void *a, const void *b)
 {

@@ -73,7 +73,7 @@ static void set_behind(enum verb verb, void *function)
 	atomic_store(&original_verbs[verb], function);
 }
 
-/* Each in a page of its own, so that it can go. */
+/* Each channel is in a page of its own, so that it can be unmapped. */
 static void make_channel(int i)
 {
 	channels[i] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -61,7 +61,7 @@ static int remove_all(void **state)
 
 FIXTURE(add_all, remove_all);
 
-/* Those that fail with @cq. */
+/* Fail the users of @cq. Returns their number. */
 static unsigned int fail_users(const struct ibv_cq *cq)
 {
 	failed = 0;

@@ -106,7 +106,7 @@ static void any_program(struct sock_filter code[LENGTH])
 	memcpy(&code[body], end, sizeof(end));
 }
 
-/* Its answer, of a child that keeps the filter; -1: it was not accepted. */
+/* The kernel's answer to a child that keeps the filter; -1: the filter was not accepted. */
 static int kernel_answer(struct sock_filter *code, volatile int *shared)
 {
 	const struct sock_fprog filter = { LENGTH, code };

@@ -135,7 +135,7 @@ TEST(receivers_of_a_cq_are_found_by_it)
 	remove_object(&user);
 }
 
-/* It was created before the recording. */
+/* The SRQ was created before the recording. */
 TEST(an_srq_that_is_not_known_may_have_it)
 {
 	static struct ibv_srq unseen;

@@ -34,7 +34,7 @@ TEST(two_threads_are_several)
 	assert_int_equal(pthread_create(&thread, NULL, poll_shared, NULL), 0);
 	pthread_join(thread, NULL);
 	assert_false(pollers_is_single(&shared));
-	pollers_add(&shared); /* another one at its address */
+	pollers_add(&shared); /* another CQ at the same address */
 	assert_false(pollers_is_single(&shared));
 }
 

@@ -38,7 +38,7 @@ static int end_payload(void **state)
 
 FIXTURE(begin_payload, end_payload);
 
-/* Their elements mean nothing to the device, so they may be anything. */
+/* The elements of such operations mean nothing to the device, so they may be anything. */
 TEST(operations_without_buffers_have_none)
 {
 	struct ibv_send_wr wr = { .sg_list = (void *)8, .num_sge = 1, .opcode = IBV_WR_LOCAL_INV };

@@ -28,7 +28,7 @@ static void thread_body(void)
 	HOLDS(ring.head->pid == (uint32_t)getpid() && ring.head->tid != ring.head->pid);
 }
 
-/* Its counters go with the event, and the next thread begins without them. */
+/* The counters are reported with the event, and the next thread starts at zero. */
 static void hand_on_body(void)
 {
 	const struct event_thread *event;

@@ -44,7 +44,7 @@ static void post_one(void)
 	HOLDS(ibv_post_send(&qp, &wr, &bad) == 0);
 }
 
-/* Its frame is @n steps further down the stack. */
+/* The frame of the call is @n steps further down the stack. */
 __attribute__((noinline)) static void post_below(unsigned int n)
 {
 	char room[STEP * (n + 1)];
@@ -62,7 +62,7 @@ struct seen {
 	struct event_site site; /* 0: none */
 	uint64_t frames[STACK_FRAMES];
 	struct event_blind blind;
-	const struct event_post *post; /* NULL: there are no more */
+	const struct event_post *post; /* NULL: no more posts */
 	int nmodules, nsites, nblind;
 };
 

@@ -25,7 +25,7 @@ void verbatim_attach_release(struct attach_request *request);
 static struct text out;
 static char folder[128];
 
-/* What the other modules answer. */
+/* The results of the functions of other modules. */
 static struct {
 	bool undo, on, over, collector;
 	int no_patch, no_watch, no_query;

@@ -393,7 +393,7 @@ static void orphan_body(void)
 	HOLDS(atomic_load(&session.page->state) == SESSION_ORPHAN);
 }
 
-/* Read all that waits, so that there is room. */
+/* Read all events, so that the ring has space. */
 static void empty_ring(struct ring *ring)
 {
 	const struct event_head *event;

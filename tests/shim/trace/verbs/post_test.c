@@ -37,7 +37,7 @@ static const struct event_sge kept_sges[3] = { { 0x1001, 2, 3 },
 					       { 0x1004, 5, 6 },
 					       { 0x1007, 8, 9 } };
 
-/* Its layout after the event, with any parts. */
+/* The layout of a request in the buffer after the event, with any parts. */
 struct kept {
 	struct event_wr wr;
 	char parts[256];

@@ -564,7 +564,7 @@ TEST(child_of_fork_ends_what_was_begun)
 	in_child(child_of_fork_body);
 }
 
-/* It has its parent's memory: its batch would look like one of the parent's. */
+/* The child has its parent's memory: its batch would look like one of the parent's. */
 static void child_of_vfork_body(void)
 {
 	struct ring ring;

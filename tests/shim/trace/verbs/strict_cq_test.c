@@ -39,7 +39,7 @@ READER(uint32_t, read_vendor_err, 99)
 READER(uint32_t, read_byte_len, 98)
 READER(uint32_t, read_qp_num, 97)
 
-/* It has a function for byte_len, which was not asked for. */
+/* The CQ has a function for byte_len, which was not requested. */
 static struct ibv_cq_ex new_cq(void)
 {
 	return (struct ibv_cq_ex){ .start_poll = start_poll,
