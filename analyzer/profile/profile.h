@@ -199,7 +199,7 @@ struct profile_waited {
 
 /* Posts to queues of one direction. */
 struct profile_posts {
-	uint64_t posts, refused; /* calls: one doorbell each; and refused calls */
+	uint64_t posts, refused; /* calls that post, and refused ones */
 	uint64_t requests, bytes;
 	uint64_t judged; /* requests to queues whose creation is in the trace; among these: */
 	uint64_t signalled;

@@ -66,7 +66,7 @@ static void add_clock(struct text *text, const struct clock_group *group)
 	else if (clock->source <= CLOCK_SAME)
 		text_addf(text, "no queue pair is joined with one of another trace");
 	else if (clock->source == CLOCK_ESTIMATED)
-		text_addf(text, "as that of another trace of its machine");
+		text_addf(text, "as in another trace of its machine");
 	else
 		text_addf(text, "no queue pair is joined with one of another trace, so the order "
 				"of events is unknown");

@@ -157,7 +157,7 @@ static bool find_segment(struct reader *reader)
 		if (open_segment_map(reader, &reader->process->maps[i]))
 			return true;
 	if (reader->fabric->joined && !reader->fabric->why[0])
-		set_why(reader, "it maps segments of others, but none of its own");
+		set_why(reader, "its own segment is not mapped, only those of other processes");
 	return false;
 }
 

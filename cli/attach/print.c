@@ -432,7 +432,7 @@ static void each_note(const struct facts *facts, use_note *use, void *arg)
 	else if (!facts->handles.ncontexts)
 		use("no context of libibverbs was found in its memory", arg);
 	else if (!facts->fabric.instance)
-		use("outstanding requests: the queues of providers are not read", arg);
+		use("outstanding requests: attach cannot read the queues of this provider", arg);
 	if (facts->handles.skipped) {
 		snprintf(text, sizeof(text), "%" PRIu64 " MiB of its memory were not searched",
 			 (facts->handles.skipped >> 20) + 1);

@@ -77,7 +77,7 @@ const struct option_row cli_dump_options[] = {
 	{ "all-frames", 0, NULL, "include functions of the recorder in call stacks",
 	  FLAG_AT(struct dump, frames) },
 	{ "all", 0, NULL, "print flushed completions one by one", FLAG_AT(struct dump, all) },
-	{ "payload", 0, "none|hash|N|full", "what to print of payloads",
+	{ "payload", 0, "none|hash|N|full", "how to print payloads",
 	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
 	{ "full", 0, NULL, "do not shorten lines to the width of the terminal",
 	  FLAG_AT(struct dump, uncut) },

@@ -329,7 +329,7 @@ static int refuse_version(const struct import *import)
 		log_note("the CTF is truncated or damaged: it has more than one version");
 		return -EBADMSG;
 	}
-	log_note("recorded by another version of verbatim: import it with that one");
+	log_note("recorded by another version of verbatim: import it with that version");
 	return -EPROTO;
 }
 

@@ -79,7 +79,7 @@ const struct option_row cli_record_options[] = {
 	  TIME_AT(SET, retention.rotate_ns), .least = 1 },
 	{ "filter", 0, "TERMS", "record only some events: plane=, verb=, qp=, device=, 1/N",
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },
-	{ "payload", 0, "none|hash|N|full", "what to record of the contents of messages",
+	{ "payload", 0, "none|hash|N|full", "which part of message contents to record",
 	  PARSED_AT(SET, payload, parse_payload), .preset = "none" },
 	REDACT_ROW(SET),
 	{ "memory", 0, NULL, "record munmap, free and the like of registered memory",

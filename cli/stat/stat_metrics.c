@@ -126,7 +126,7 @@ static const struct family families[] = {
 	       "Network time of messages with both ends recorded (upper bound)."),
 
 	FAMILY(SIDE, profile_posts, COUNTER, "posts", NULL, U64, posts, NULL,
-	       "Calls that post, one doorbell each."),
+	       "Calls that post; each rings one doorbell."),
 	FAMILY(SIDE, profile_posts, COUNTER, "posts_refused", NULL, U64, refused, NULL,
 	       "Calls that post and failed."),
 	FAMILY(SIDE, profile_posts, COUNTER, "posted_requests", NULL, U64, requests, NULL,

@@ -1,8 +1,8 @@
 /*
  * Reading bytecode
  *
- * Each shape has an instance: the words of its last step, with pointers in place of their zeros. The
- * event that is returned points into the instance.
+ * Each shape has an instance: the words of its last step, with pointers in place of their zeros.
+ * The event that is returned points into the instance.
  */
 #include <errno.h>
 #include <stdlib.h>

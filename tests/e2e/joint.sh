@@ -59,7 +59,7 @@ a_clock_is_that_of_its_machine() {
 	record_apart ibv_rc_pingpong -g 0 -n 100 && move_away -5 &&
 		"$VERBATIM" record -q -o d.db ibv_devinfo >out 2>&1 || return
 	sqlite3 d.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot'"
-	is_on_screen "d.db: its clock is .* \+- [^,]*, as that of another trace of its machine" \
+	is_on_screen "d.db: its clock is .* \+- [^,]*, as in another trace of its machine" \
 		a.db c.db d.db
 }
 perftest_is_silent() {

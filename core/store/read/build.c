@@ -267,7 +267,7 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 	if (args_parse(from))
 		return -ENOMEM;
 	if (from && !args_root(from))
-		return log_why(-EINVAL, "arguments of %s: they are damaged", verb_infos[verb].name);
+		return log_why(-EINVAL, "the arguments of %s are damaged", verb_infos[verb].name);
 	build = calloc(1, sizeof(*build));
 	if (!build)
 		return -ENOMEM;

@@ -129,7 +129,10 @@ static int load_row(struct trace *trace, sqlite3_stmt *stmt)
 	if (merged->clock.error < 0)
 		merged->clock.error = INT64_MAX;
 	merged->ahead = sql_time(stmt, 8);
-	return merged->name && merged->host ? 0 : log_why(-EINVAL, "table merged has no names");
+	return merged->name && merged->host
+		       ? 0
+		       : log_why(-EINVAL,
+				 "damaged trace: a row of table merged has no name or host");
 }
 
 static int load_meta(struct trace *trace, sqlite3_stmt *stmt)
