@@ -41,7 +41,7 @@ struct polled_cq {
 	struct event_id polled; /* the last poll that returned completions; 0:0: none */
 	uint32_t qp;            /* of the last completion: object, 0: not known */
 	uint32_t most;          /* completions of one poll, */
-	struct event_id full;   /* and the first such poll */
+	struct event_id full;   /* the first poll that filled its array */
 	/* the last completion whose request another thread had posted, and that request */
 	struct event_id taken, request;
 };

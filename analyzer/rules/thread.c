@@ -66,7 +66,7 @@ static const char *end_text(const struct model_inside *inside, char text[96])
 		snprintf(text, 96, "and returned %s later",
 			 words_format_span(inside->returned - inside->destroy.time, when));
 	else if (inside->ended < INT64_MAX)
-		snprintf(text, 96, "and its thread ended within it, %s later",
+		snprintf(text, 96, "and its thread ended inside the call, %s later",
 			 words_format_span(inside->ended - inside->destroy.time, when));
 	else
 		snprintf(text, 96, "and never returned");

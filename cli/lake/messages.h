@@ -27,7 +27,8 @@ struct messages_callbacks {
 	void *arg;
 	/* called for each event, before its messages */
 	void (*event)(void *arg, const struct trace_event *event);
-	void (*posted)(void *arg, const struct message *message); /* and accepted */
+	void (*posted)(void *arg,
+		       const struct message *message); /* called for each accepted request */
 	/* polled by @message->thread */
 	void (*completed)(void *arg, const struct message *message);
 };

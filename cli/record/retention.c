@@ -62,7 +62,7 @@ static bool is_name_blocked(int err)
 struct copy {
 	char beside[FILE_BESIDE], name[PATH_MAX];
 	const char *why;
-	pid_t pid;      /* which completes it */
+	pid_t pid;      /* the process that completes the copy */
 	bool answers;   /* a request of the session: */
 	uint32_t asked; /* the last one before the copy */
 	struct copy *after;

@@ -287,7 +287,7 @@ static void print_posts(const char *what, const struct profile_posts *posts)
 
 	if (!posts->posts)
 		return;
-	printf("%s  %s requests in %s post%s: %.2f a doorbell (p50 %" PRId64 ", most %" PRIu64
+	printf("%s  %s requests in %s post%s: %.2f per doorbell (p50 %" PRId64 ", most %" PRIu64
 	       ")\n",
 	       what, format_count(posts->requests, n), format_count(posts->posts, calls),
 	       plural_of(posts->posts), (double)posts->requests / (double)posts->posts,

@@ -383,7 +383,8 @@ static bool is_unknown_request(const struct payload *payload)
 
 static int check_received(const struct contents_check *c)
 {
-	bool made = synth_has(c->r, c->wc->qp); /* which sends the recorded received bytes */
+	bool made = synth_has(
+		c->r, c->wc->qp); /* the synthesized end sends the recorded received bytes */
 	struct payload sent = { 0 }, payload;
 	uint64_t n;
 	int found = made ? 1 : find_sent(c, &sent);

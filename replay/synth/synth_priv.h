@@ -147,7 +147,7 @@ struct synth_life {
 	struct synth_spot stop;   /* nothing arrived after this event */
 	struct synth_spot last;   /* IBV_EVENT_QP_LAST_WQE_REACHED */
 	int64_t alive;            /* it had not failed when a request was posted at this time, */
-	struct event_id received; /* nor when this receive was */
+	struct event_id received; /* it had not failed when this receive was posted either */
 	struct synth_early *recent; /* the last messages that were polled */
 	size_t nrecent, room;
 };

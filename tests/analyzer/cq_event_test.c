@@ -595,7 +595,7 @@ TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 	assert_int_equal(destroyed_with(4, 1, false, 0), 1);
 	assert_int_equal(destroyed_with(3, 1, false, 0), 0); /* a goodbye, and credits */
 	assert_int_equal(destroyed_with(4, 4, false, 0), 0);
-	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* that is another finding */
+	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* this is another finding */
 }
 
 /* Why three messages were not polled: the CQ has a channel. Returns what follows that they were. */

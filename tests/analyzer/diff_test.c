@@ -319,7 +319,7 @@ static void add_place(struct diff_site *site, const char *text, const char *valu
 	place = &site->places[site->nplaces++];
 	memset(place, 0, sizeof(*place));
 	place->verb = site->verb;
-	place->function = site->function; /* which frees it */
+	place->function = site->function; /* the site frees its function's name */
 	snprintf(place->text, sizeof(place->text), "%s", text);
 	add_attribute(place, "max_inline_data", value);
 	if (also)

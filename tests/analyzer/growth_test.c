@@ -136,7 +136,7 @@ static struct kind {
 	const char *name;
 	enum object_kind kind;
 	int n;
-	bool used; /* or alive */
+	bool used; /* used, or still alive */
 	const char *says;
 } kinds[] = {
 	{ "queue pairs in ERR", OBJECT_qp, 16, false,

@@ -404,7 +404,7 @@ TEST(leaks_are_one_finding_a_place)
 	dealloc_pd(&s, 0);
 	story_exit(&s, STORY_PID, 0);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->n, 2); /* and LIFE-003 */
+	assert_int_equal(s.findings->n, 2); /* LIFE-003 is the second one */
 	f = s.findings->all[1];
 	assert_int_equal(f->rule, RULE_LIFE_004);
 	assert_int_equal(f->site->count, 25);
@@ -447,7 +447,7 @@ TEST(a_busy_pd_is_reported_with_what_kept_it)
 	close_context(&s);
 	story_exit(&s, STORY_PID, 0);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->n, 2); /* and LIFE-003 */
+	assert_int_equal(s.findings->n, 2); /* LIFE-003 is the second one */
 	f = s.findings->all[1];
 	assert_int_equal(f->rule, RULE_LIFE_004);
 	assert_string_equal(f->object, "mr1");

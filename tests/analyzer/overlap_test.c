@@ -785,7 +785,7 @@ TEST(a_buffer_is_filled_anew_for_each_message)
 	other.step = 0; /* a peer that looks at none of them */
 	assert_int_equal(send_again(other), 0);
 	other = r;
-	other.n = 7; /* of which only three have four before them */
+	other.n = 7; /* only three of the sends have four before them */
 	assert_int_equal(send_again(other), 0);
 	other = r;
 	other.flags = 0; /* an answer in memory may tell that they are done */

@@ -33,7 +33,8 @@ TEST(a_refused_request_is_posted_after_a_completion)
 	refuse_send(&s, 9, IBV_SEND_SIGNALED, ENOMEM);
 	poll_sends(&s, 0, 1);
 	post_sends(&s, 9, 1, IBV_SEND_SIGNALED);
-	refuse_send(&s, 10, IBV_SEND_SIGNALED, ENOMEM); /* and at the end no more is needed */
+	refuse_send(&s, 10, IBV_SEND_SIGNALED,
+		    ENOMEM); /* at the end the program posts nothing more */
 	end_well(&s);
 	story_finds_nothing(&s);
 }

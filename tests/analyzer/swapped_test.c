@@ -11,7 +11,7 @@ struct locking {
 	uint64_t between; /* from the words of rank 0 to those of rank 2 */
 	bool elsewhere;   /* what is written is another word */
 	bool apart;       /* rank 2 begins when rank 0 has released it for good, */
-	bool gone;        /* and has no queue pair any more */
+	bool gone;        /* the same, and rank 0 has no queue pair any more */
 };
 
 static void post_word(struct story *s, int r, int side, int opcode, uint64_t addr)

@@ -212,7 +212,7 @@ TEST(a_thread_ends_within_its_call_after_the_destroy)
 	story_sleeps(&s);
 	atomic_store(&s.threads[OTHER].head.ended, s.now += 5000);
 	story_exit(&s, STORY_PID, 0);
-	story_tells(&s, RULE_THREAD_002, "under way and its thread ended within it, 6000 ns later");
+	story_tells(&s, RULE_THREAD_002, "its thread ended inside the call, 6000 ns later");
 }
 
 TEST(a_call_that_has_returned_is_not_under_way)

@@ -7,7 +7,7 @@
 
 static char rules[] = "/tmp/env_003-XXXXXX";
 
-/* The device reads them when it is opened. */
+/* The device reads its rules when it is opened. */
 static void lose_first(void)
 {
 	static const char rule[] = "opcode=SEND n=1 lose\n";

@@ -50,7 +50,7 @@ struct pair {
 	struct ibv_srq *srq;            /* of the second queue pair, or NULL */
 	uint32_t depth[2];              /* of sends and of receives; 0: DEPTH */
 	int cqe;                        /* 0: four times DEPTH */
-	unsigned int signals, receives; /* that are still to complete */
+	unsigned int signals, receives; /* completions that are still to come */
 };
 
 static struct ibv_qp *make_qp(struct pair *p, struct ibv_pd *of, uint32_t inlined)

@@ -74,7 +74,7 @@ inline_and_signalled_are_as_posted() {
 	record good.db "$apps/perf_004" good && json good.db && is "$(jq -c '.posting.send |
 		[.posts, .requests, .signalled, .fit_inline, .fit_and_inline,
 		.signal_distance]' json)" '[400,12800,400,12800,12800,[[32,32,400]]]' || return
-	"$VERBATIM" stat bad.db >out && says '32.00 a doorbell' out &&
+	"$VERBATIM" stat bad.db >out && says '32.00 per doorbell' out &&
 		says '^inline  *0.0 % of 12,800 requests that are small enough' out
 }
 registrations_on_the_data_path_are_placed() {

@@ -87,7 +87,7 @@ TEST(a_recorded_port_is_a_free_one)
 	assert_true(
 		map_get(&replay.cm->ports, (uint64_t)RDMA_PS_TCP << 16 | htons(FIRST_PORT), &has));
 	assert_ptr_equal((void *)(uintptr_t)has, end);
-	/* which stays the same */
+	/* the same address is bound again */
 	bind_to("10.0.0.1:7", "bind 1 192.0.2.7:1000");
 	bind_to("10.0.0.1:8", "bind 1 192.0.2.7:0");
 }

@@ -499,7 +499,7 @@ TEST(a_listener_gets_the_place_that_was_reserved)
 	assert_false(cm_place_find(&replay, "192.0.2.1:6", false, false)->listened);
 	assert_null(cm_place_find(&replay, "192.0.2.1:7", false,
 				  false)); /* the other identifier's place has the address */
-	/* but not by one of a synthesized end */
+	/* the place does not belong to a synthesized end */
 	cm_place_find(&replay, "192.0.2.1:9", false, false)->keeper = listener;
 	replay_for(VERB_rdma_listen, LISTENER, "", "listen 1 0");
 	assert_non_null(cm_place_find(&replay, "192.0.2.1:7", false, false));
@@ -618,6 +618,7 @@ TEST(connections_that_an_iwarp_device_cannot_have_are_left_out)
 	replay_for(VERB_rdma_disconnect, LONE, "", skipped);
 	replay_for(VERB_rdma_destroy_id, LONE, "", "destroy 2");
 	replay_for(VERB_rdma_resolve_route, LONE, "", skipped);
-	replay_for(VERB_rdma_disconnect, END, "", ""); /* but for librdmacm, without a device */
+	replay_for(VERB_rdma_disconnect, END, "",
+		   ""); /* the call is made, although there is no device */
 	assert_int_equal(cm_told.err, EINVAL);
 }

@@ -422,7 +422,7 @@ TEST(the_parameters_of_a_connection_are_compared)
 	map_remove(&replay.numbers, 0x99); /* no number of the trace */
 	bring_connection(end->id, "ab");
 	get_event("ESTABLISHED", END, CONNECTION("6162", 2, 1, 2, 3, 4, 5, 1, 153), "");
-	/* nor is one of a queue pair that the trace does not have */
+	/* the trace does not have the queue pair with this number */
 	map_put(&replay.numbers, 0x99, QP);
 	accepted->foreign_queue = true;
 	bring_connection(end->id, "ab");

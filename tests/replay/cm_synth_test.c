@@ -167,7 +167,7 @@ TEST(a_request_needs_a_listener)
 	expect_before(request, "CONNECT_REQUEST", CONNECTION,
 		      "create 2; bind 2 192.0.2.1:0; listen 2 0");
 	cm_fails = NULL;
-	request->listener = LISTENER; /* which has not listened yet */
+	request->listener = LISTENER; /* the listener has not listened yet */
 	expect_before(request, "CONNECT_REQUEST", CONNECTION, "");
 	note_listener(false);
 	cm_fails = "create_id";
@@ -255,7 +255,7 @@ TEST(a_destination_has_a_listener)
 	end->refused = true; /* a port only */
 	assert_int_equal(listen_for(PLACE, "create 3; bind 3 192.0.2.1:0"), htons(FIRST_PORT + 1));
 	end->refused = false;
-	end->partner = PARTNER; /* whose listener ended before the trace begins */
+	end->partner = PARTNER; /* the partner's listener ended before the trace begins */
 	assert_int_equal(listen_for(PLACE, "create 4; bind 4 192.0.2.1:0; listen 4 0"),
 			 htons(FIRST_PORT + 2));
 	cm_end_of(&replay, PARTNER)->listener = LISTENER;

@@ -435,7 +435,7 @@ TEST(polls_of_a_killed_process_took_time)
 	(void)state;
 	poll_in_vain();
 	process.ending = "killed";
-	process.end = 10ll * SECOND; /* which is not known exactly */
+	process.end = 10ll * SECOND; /* the end of the process is not known exactly */
 	polls.empty = 100 + 5000000;
 	expect_hang(NULL);
 	polls.empty++;

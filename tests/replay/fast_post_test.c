@@ -360,7 +360,7 @@ TEST(an_event_like_the_last_one_is_not_looked_up)
 {
 	(void)state;
 	assert_true(post_alone());
-	sges[0].addr = 0x1040; /* which the player is not told about */
+	sges[0].addr = 0x1040; /* the player is not notified of this change */
 	assert_true(post_alone());
 	assert_int_equal(buffers[0].addr, 0x51010);
 	replicas[MR].base_here += 0x100;

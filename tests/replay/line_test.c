@@ -282,7 +282,7 @@ TEST(messages_are_taken_as_they_come)
 	await_count(&ntaken, 3);
 	bring_messages((const char *const[]){ "d" }, 1, 0);
 	await_count(&ntaken, 4);
-	line_send(line, 1, "e", 1); /* and it still sends */
+	line_send(line, 1, "e", 1); /* the line still sends */
 	await_count(&nsent, 1);
 	assert_int_equal(nlost, 0);
 }

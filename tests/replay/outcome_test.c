@@ -149,7 +149,7 @@ TEST(an_injected_error_ends_with_a_reset)
 	outcome_note_repair(r, QP);
 	differ_at(r, QP, 60, true);
 	assert_int_equal(outcome_nth_divergence(r, 0)->event.n, 60);
-	inject_at(r, QP, 70); /* that was broken before */
+	inject_at(r, QP, 70); /* the queue pair was broken before */
 	differ_at(r, QP, 80, true);
 	assert_int_equal(outcome_divergences(r), 1);
 }
@@ -262,7 +262,7 @@ TEST(a_symptom_of_what_is_tolerated_is_tolerated)
 		differ_at(r, QP, 60, true);
 		assert_int_equal(outcome_divergences(r), 0);
 		assert_int_equal(outcome_consequences(r), 0);
-		differ_at(r, PEER, 61, true); /* and its consequences */
+		differ_at(r, PEER, 61, true); /* the error and its consequences */
 		assert_int_equal(outcome_divergences(r), 0);
 		assert_int_equal(tolerate_line(tolerate, 0)->consequences, 3 * (1 + remote));
 		assert_says(r, "no divergence\n");

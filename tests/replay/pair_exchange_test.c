@@ -323,7 +323,7 @@ TEST(ready_and_end_are_noted)
 	assert_false(pair.its_differs);
 	assert_int_equal(TAKE(PAIR_END, 1), 0);
 	assert_true(pair.its_differs);
-	user.lost(&pair, -ECONNRESET); /* which is its right now */
+	user.lost(&pair, -ECONNRESET); /* the other replay may end now */
 	assert_int_equal(nstopped, 0);
 	assert_int_equal(pair.err, -ECONNRESET);
 }

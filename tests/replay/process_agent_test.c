@@ -259,7 +259,7 @@ static void begin_objects(void)
 	context->ops.post_srq_recv = post_srq_recv;
 	context->ops.poll_cq = poll_cq;
 	context->ops.req_notify_cq = req_notify_cq;
-	shared->object.qp.context = context; /* and of any other object */
+	shared->object.qp.context = context; /* the context of any other object, too */
 }
 
 /* Channel 0 is the agent's, 1 that of a thread, 2 that of a child. */

@@ -182,7 +182,7 @@ TEST(a_process_is_forked_from_its_parent)
 	assert_int_equal(parent_pid(second), first);
 	assert_int_equal(parent_pid(fourth), second);
 	assert_string_equal(events, "2 of 1; 4 of 2; ");
-	start_process(4, 2); /* which runs */
+	start_process(4, 2); /* process 2, which is running, forks process 4 */
 	assert_string_equal(events, "2 of 1; 4 of 2; ");
 }
 
@@ -210,7 +210,7 @@ TEST(only_recorded_processes_are_started)
 	assert_false(process_ask_runs(ask, PROCESSES));
 	assert_true(process_ask_runs(ask, 0));
 	process_ask_end(ask, PROCESSES, PROCESS_EXIT);
-	process_ask_end(ask, 1, PROCESS_EXIT); /* which does not run */
+	process_ask_end(ask, 1, PROCESS_EXIT); /* process 1 is not running */
 	assert_null(process_ask_why_not(ask, 1));
 }
 
@@ -360,7 +360,7 @@ TEST(a_child_survives_its_parent)
 	second = start_process(2, 1);
 	process_ask_end(ask, 1, PROCESS_EXIT);
 	assert_string_equal(read_private(process_ask_channel(ask, 2, 0)), "before");
-	assert_int_equal(parent_pid(second), test_pid); /* which reaps it */
+	assert_int_equal(parent_pid(second), test_pid); /* the test's process reaps it */
 	process_ask_end(ask, 2, PROCESS_EXIT);
 	assert_true(is_gone(second));
 }

@@ -23,7 +23,7 @@ enum { PROCESS = 1, ROOM = 16384, ORIGINAL = 0x1000, MOST = 4 };
 static struct mirrors *mirrors;
 static _Alignas(16) char room[ROOM];
 static struct channel channel = { .room = room, .size = ROOM };
-static struct mirror *locked; /* whose channel is in use */
+static struct mirror *locked; /* the mirror whose channel is in use */
 static struct text said;
 static bool lost, are_used;
 static int64_t ret;

@@ -160,7 +160,7 @@ TEST(an_event_announced_the_messages_of_the_next_poll)
 	assert_int_equal(pass.announced.id.n, 1);
 	assert_int_equal(pass.announced.time, 9);
 	poll_all(6, wcs, 1);
-	assert_int_equal(far.nearly, 3); /* that is over */
+	assert_int_equal(far.nearly, 3); /* the announcement is over */
 	assert_int_equal(pass.announced.id.thread, 0);
 }
 

@@ -469,7 +469,7 @@ TEST(an_exclusive_number_needs_an_end)
 	connect_to(UC, 21,
 		   HOST "cq 768; qp 3 256/256 1/1; init port 2; access 2; "
 			"rtr 1003 mtu 3 to 92 psn 51; rts psn 61");
-	assert_int_equal(synth_srqn(&replay, UC, 8), 0); /* nor is it exclusive */
+	assert_int_equal(synth_srqn(&replay, UC, 8), 0); /* the end is not exclusive either */
 	assert_int_equal(synth_srqn(&replay, NOBJECTS, 8), 0);
 	expect_log("");
 }
@@ -514,7 +514,7 @@ TEST(another_connection_is_another_end)
 	synth_disconnect(&replay, UC);
 	expect_log("destroy 71");
 	assert_null(plan_list[UC].ends);
-	assert_int_equal(connect_to(UC, 21, ""), 0); /* that was before */
+	assert_int_equal(connect_to(UC, 21, ""), 0); /* the connection was made before */
 	assert_int_equal(plan_list[UC].at, 3);
 }
 

@@ -144,7 +144,7 @@ TEST(a_plan_has_the_host_of_its_last_link)
 	plan.at = 1;
 	assert_ptr_equal(synth_host_now(&pass, &plan), &far.hosts[1]);
 	assert_ptr_equal(synth_plan_now(&pass, QP), &plan);
-	plan.at = 2; /* which was in the trace */
+	plan.at = 2; /* the link was in the trace */
 	assert_null(synth_host_now(&pass, &plan));
 	assert_null(synth_plan_now(&pass, QP));
 	plan.at = 3;

@@ -46,7 +46,7 @@ uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time)
 {
 	(void)r;
 	(void)id;
-	return time == 10 ? UD : 0; /* which the trace has */
+	return time == 10 ? UD : 0; /* the trace has the receiver */
 }
 
 uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
@@ -222,7 +222,7 @@ TEST(nothing_is_kept_if_all_ends_are_in_the_trace)
 	ud->type = IBV_QPT_RAW_PACKET;
 	assert_int_equal(synth_learn_traffic(&replay), 0);
 	assert_null(replay.far);
-	assert_int_equal(nlearned, 0); /* and the events are not read */
+	assert_int_equal(nlearned, 0); /* the events are not read */
 }
 
 static void need_datagrams(void)
@@ -290,7 +290,7 @@ static void learn_datagrams(uint64_t to, uint64_t from, uint64_t unknown, uint64
 	strange = unknown;
 	named = with_name;
 	on_event = show_datagrams;
-	add_link(rc, 21, 20); /* which is needed anyway */
+	add_link(rc, 21, 20); /* the plan is needed anyway */
 	rc->links[0].heard = 3;
 	rc->sent_to = 9;
 	assert_int_equal(synth_learn_traffic(&replay), 0);

@@ -255,7 +255,7 @@ TEST(each_completion_of_a_poll_is_a_message)
 	for (int i = 0; i < 4; i++)
 		wcs[i] = (struct wc){ .qp = QP, .opcode = IBV_WC_RECV, .byte_len = 1u + i };
 	wcs[1].opcode = IBV_WC_SEND;
-	wcs[2].qp = OTHER; /* whose other end is in the trace */
+	wcs[2].qp = OTHER; /* the other end of this queue pair is in the trace */
 	poll.nwc = 4;
 	expect_poll("send 1; send 4");
 	post_result = EINVAL;
@@ -326,7 +326,7 @@ TEST(a_datagram_comes_from_its_number)
 	assert_int_equal(sent.wr.ud.remote_qkey, 0x44);
 	wcs[0].byte_len = 39;
 	expect_poll("send 0");
-	wcs[0].src_qp = 6; /* which is in the trace */
+	wcs[0].src_qp = 6; /* the sender is in the trace */
 	expect_poll("");
 }
 
@@ -561,7 +561,7 @@ TEST(announced_messages_are_sent_before_the_event)
 	expect_due("send 10; send 11 solicited; write_imm 12");
 	assert_int_equal(sent.imm_data, htonl(9));
 	expect_due("");
-	expect_poll(""); /* nor before the poll */
+	expect_poll(""); /* before the poll nothing is sent either */
 }
 
 TEST(a_message_that_was_polled_is_not_announced)

@@ -305,7 +305,7 @@ TEST(a_flushed_send_had_no_receive)
 	assert_int_equal(value_of(&far.failed, sent), IBV_WC_WR_FLUSH_ERR);
 	wrote = learn_send(QP, IBV_WR_RDMA_WRITE, 1, 7);
 	complete_one(wrote, IBV_WC_WR_FLUSH_ERR, 0);
-	assert_int_equal(value_of(&far.failed, wrote), UINT64_MAX); /* that takes none */
+	assert_int_equal(value_of(&far.failed, wrote), UINT64_MAX); /* the write uses no receive */
 	complete_one((struct event_id){ 9, 9 }, IBV_WC_WR_FLUSH_ERR, 0);
 	assert_null(failed_request);
 	assert_int_equal(far.failed.used, 1);

@@ -738,7 +738,7 @@ TEST(a_vector_that_was_refused_is_refused_again)
 	assert_int_equal(find_vector(3), 3);
 	assert_int_equal(find_vector(4), 0);
 	call.failed = true;
-	assert_int_equal(find_vector(2), 2); /* that was not the reason */
+	assert_int_equal(find_vector(2), 2); /* the call did not fail because of its vector */
 	assert_int_equal(find_vector(3), 4);
 	assert_int_equal(find_vector(5), 6);
 	assert_int_equal(find_vector(INT32_MAX - 4), INT32_MAX - 3);

@@ -397,7 +397,8 @@ TEST(bytes_of_a_buffer_can_be_read_here)
 	assert_null(translate_host(&replay, 1, 0x1010, 16, 7));
 	replicas[MR].handle = &mr;
 	replicas[MR].implicit = true;
-	assert_null(translate_host(&replay, 1, 0x9000, 4, 7)); /* which is not held */
+	assert_null(translate_host(&replay, 1, 0x9000, 4,
+				   7)); /* an implicit region: its memory is not in the replay */
 }
 
 static uint64_t find_remote(uint32_t process, uint64_t addr, uint32_t key, uint32_t here)

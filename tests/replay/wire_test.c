@@ -430,7 +430,7 @@ struct greeting {
 	const char *said; /* NULL: the listener's message, for data with @changed */
 	size_t length, at;
 	int changed, err;
-	bool silent; /* and stays there */
+	bool silent; /* the peer stays connected and sends nothing */
 };
 
 static const struct greeting greetings[] = {

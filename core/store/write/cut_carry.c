@@ -170,7 +170,7 @@ static void end_event(struct chunk_carrier *c, size_t bytes, enum event_type typ
 	*head = (struct event_head){ .words = (uint16_t)(bytes / 8), .type = type, .flags = flags };
 }
 
-/* Carry up to POST_WRS requests of one post. Returns their number, or -errno. */
+/* Copy up to POST_WRS requests of one post into the next trace. Returns their number, or -errno. */
 static ssize_t carry_requests(struct chunk_carrier *c, const struct outstanding_item *items,
 			      size_t n)
 {
@@ -203,7 +203,7 @@ static int carry_post(struct chunk_carrier *c, const struct outstanding_item *it
 	return 0;
 }
 
-/* Carry a poll. The first carried poll of a batch must be its ibv_start_poll(). */
+/* Copy a poll into the next trace. The first poll of a batch must be its ibv_start_poll(). */
 static int carry_poll(struct chunk_carrier *c, const struct outstanding_item *items, size_t n)
 {
 	uint8_t flags = items->flags & (EVENT_START | EVENT_EXTRA);
@@ -235,7 +235,7 @@ static bool is_same_event(const struct outstanding_item *a, const struct outstan
 }
 
 /*
- * Carry the first of @left items together with the other items of its event. Returns their number,
+ * Copy the first of @left items together with the other items of its event. Returns their number,
  * or -errno.
  */
 static ssize_t carry_event(struct chunk_carrier *c, const struct outstanding_item *items,

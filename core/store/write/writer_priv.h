@@ -135,7 +135,7 @@ struct known_stack {
 /* An object file whose address range was later mapped by another file. */
 struct old_module {
 	int64_t id;
-	uint32_t process, serial; /* serial of the later file */
+	uint32_t process, serial; /* serial: of the file that replaced it */
 	uint64_t start, end;
 };
 

@@ -126,7 +126,7 @@ static void packet_is_as_given(void **state)
 	assert_int_equal(word_at(12), 0x01234567); /* the upper half of the time comes first */
 	assert_int_equal(word_at(16), 0x89abcdef);
 	assert_int_equal(word_at(20), row->length); /* captured */
-	assert_int_equal(word_at(24), row->length); /* and on the wire */
+	assert_int_equal(word_at(24), row->length); /* the length on the wire */
 	assert_memory_equal(bytes + 28, "abcdefgh", row->length);
 	for (; at % 4; at++)
 		assert_int_equal(bytes[at], 0);

@@ -659,7 +659,7 @@ TEST(a_queue_pair_has_a_row)
 TEST(a_queue_pair_that_is_gone_has_no_depth)
 {
 	(void)state;
-	queues[0].object = OBJECTS + 1; /* nor a name, in a damaged trace */
+	queues[0].object = OBJECTS + 1; /* a damaged trace: the object has no name either */
 	show_all();
 	assert_true(shown.queues[0].gone);
 	assert_string_equal(shown.queues[0].name, "?");

@@ -144,11 +144,11 @@ TEST(posts_are_counted_with_their_doorbells)
 	assert_string_equal(
 		print_text(stat_print_posting),
 		"\n"
-		"send       10 requests in 4 posts: 2.50 a doorbell (p50 2, most 4)\n"
+		"send       10 requests in 4 posts: 2.50 per doorbell (p50 2, most 4)\n"
 		"           2 posts were refused\n"
 		"inline     25.0 % of 8 requests that are small enough\n"
 		"signalled  50.0 % of 10 requests; distance p50 1, most 3\n"
-		"receive    3 requests in 1 post: 3.00 a doorbell (p50 3, most 3)\n"
+		"receive    3 requests in 1 post: 3.00 per doorbell (p50 3, most 3)\n"
 		"           1 post was refused\n"
 		"polls      16, 75.0 % empty; 4 found 1.50 completions each (p50 1, most 3)\n"
 		"errors     2 completions in error, 1 of them flushed\n"
@@ -175,7 +175,7 @@ TEST(requests_of_queues_that_are_older_are_not_judged)
 	assert_string_equal(
 		print_text(stat_print_posting),
 		"\n"
-		"send       2 requests in 2 posts: 1.00 a doorbell (p50 1, most 1)\n"
+		"send       2 requests in 2 posts: 1.00 per doorbell (p50 1, most 1)\n"
 		"inline     no request was small enough to be sent inline\n"
 		"signalled  0.0 % of 1 requests\n"
 		"           unknown for 1 requests: their queue is older than the trace\n");
@@ -183,7 +183,7 @@ TEST(requests_of_queues_that_are_older_are_not_judged)
 	assert_string_equal(
 		print_text(stat_print_posting),
 		"\n"
-		"send       2 requests in 2 posts: 1.00 a doorbell (p50 1, most 1)\n"
+		"send       2 requests in 2 posts: 1.00 per doorbell (p50 1, most 1)\n"
 		"           unknown for 2 requests: their queue is older than the trace\n");
 }
 

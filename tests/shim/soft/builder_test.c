@@ -278,7 +278,7 @@ TEST(one_error_drops_the_whole_batch)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
-	/* and does no harm to the next */
+	/* the next batch is not affected */
 	ibv_wr_start(ex);
 	send_from(p, ex, 4, 5);
 	assert_int_equal(ibv_wr_complete(ex), 0);

@@ -58,7 +58,7 @@ TEST(no_event_comes_unless_asked_for)
 	assert_int_equal(drain_sq(p, 0), 0);
 	assert_int_equal(query_sq(p).qp_state, IBV_QPS_SQD);
 	assert_false(has_event(&p->a));
-	/* nor the one that asked before */
+	/* the thread that requested it before gets no event either */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(drain_sq(p, 1), 0);
 	expect_drained(p);
@@ -81,7 +81,7 @@ TEST(request_that_has_begun_ends_first)
 	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
 	expect_drained(p);
 	assert_int_equal(query_sq(p).sq_draining, 0);
-	/* and requests that had not begun wait */
+	/* requests that had not begun are not executed */
 	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	expect_none(p->a.cq);
 	expect_none(p->b.cq);
@@ -168,7 +168,7 @@ TEST(reset_takes_everything_back)
 	assert_int_equal(query_sq(p).timeout, 0);
 	assert_int_equal(query_sq(p).dest_qp_num, 0);
 	assert_int_equal(query_sq(p).cap.max_send_wr, END_DEPTH);
-	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS); /* which is its peer's */
+	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS); /* the peer's completion */
 	connect_to(p->a.qp, p->b.qp->qp_num);
 	assert_int_equal(recv_at(&p->b, 5, 0, 8), 0);
 	assert_int_equal(send_at(&p->a, 6, 0, 8), 0);

@@ -103,7 +103,7 @@ TEST(device_has_it)
 	assert_int_equal(ibv_query_device_ex(p->a.context, NULL, &attr), 0);
 	assert_true(attr.device_cap_flags_ex & 1ull << 38);  /* global, */
 	assert_false(attr.device_cap_flags_ex & 1ull << 39); /* not persistent */
-	assert_true(attr.device_cap_flags_ex & 1ull << 40);  /* and atomic writes */
+	assert_true(attr.device_cap_flags_ex & 1ull << 40);  /* with atomic writes */
 	assert_true(attr.odp_caps.per_transport_caps.rc_odp_caps & 1 << 6);
 }
 

@@ -286,7 +286,7 @@ static int open_without_descriptors(void)
 
 TEST(limits_of_the_process_are_errors)
 {
-	if (!sanitized) /* which needs terabytes itself */
+	if (!sanitized) /* a sanitizer itself needs terabytes */
 		assert_int_equal(in_child(open_without_address_space), 0);
 	assert_int_equal(in_child(open_with_small_files), 0);
 	assert_int_equal(in_child(open_without_descriptors), 0);

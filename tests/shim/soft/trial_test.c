@@ -19,9 +19,9 @@
 
 enum {
 	LENGTH = 24,
-	LOCAL = 64,   /* where the data of a request is, */
+	LOCAL = 64,   /* place of a request's data */
 	REMOTE = 640, /* place that the request reads or writes */
-	RECV = 1280,  /* and the buffers of receives */
+	RECV = 1280,  /* place of the buffers of receives */
 	USED = 2048,
 	QKEY = 0x1234,
 	LAST_ID = 99,

@@ -225,7 +225,7 @@ TEST(own_error_stops_the_send_queue_alone)
 	assert_int_equal(send_at(&p->b, 3, 0, 6), 0);
 	expect_wc(p->b.cq, 3, IBV_WC_SUCCESS);
 	expect_wc(p->a.cq, 9, IBV_WC_SUCCESS);
-	/* and comes back */
+	/* the queue pair returns to RTS */
 	assert_int_equal(to_state(p->a.qp, IBV_QPS_RTS), 0);
 	assert_int_equal(send_at(&p->a, 4, 0, 6), 0);
 	expect_sent(p, 4);

@@ -23,7 +23,7 @@ struct ring_text {
 	uint64_t last; /* address */
 	uint64_t pid;
 	bool timed; /* numbers of empty polls are not shown, */
-	bool brief; /* nor arguments of calls */
+	bool brief; /* arguments of calls are not shown either */
 	/*
 	 * What depends on the speed of threads or on places in the code is not shown: numbers of
 	 * events and call stacks, and which of several polls returned a completion.

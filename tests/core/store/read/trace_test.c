@@ -432,7 +432,7 @@ TEST(killed_recorder_leaves_what_it_committed)
 	cursor_close(cursor);
 	trace_close(trace);
 	assert_false(file_exists("-wal"));
-	assert_int_equal(open_it(), 0); /* and again, as a complete one */
+	assert_int_equal(open_it(), 0); /* opened again, as a complete trace */
 }
 
 TEST(recorder_killed_at_once_leaves_an_empty_trace)

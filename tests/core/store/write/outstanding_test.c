@@ -299,7 +299,7 @@ TEST(oldest_of_too_many_early_completions_is_given_up)
 	for (uint64_t i = MOST; i < MOST + MORE; i++)
 		poll_sent(1 + i, i);
 	assert_int_equal(count_left(), MOST);
-	send_one(MOST + 10, WRITE, MORE - 1); /* which is gone */
+	send_one(MOST + 10, WRITE, MORE - 1); /* the completion of this send was dropped */
 	assert_int_equal(count_left(), MOST + 1);
 	send_one(MOST + 11, WRITE, MORE);
 	assert_int_equal(count_left(), MOST);

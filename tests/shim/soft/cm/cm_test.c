@@ -266,7 +266,7 @@ TEST(nobody_at_the_port_is_a_rejection)
 
 	assert_int_equal(connect_with(e->a, id, param_of("")), 0);
 	expect_event(e->a, 9, CM_EVENT_REJECTED, 8);
-	/* and a process that has left is not found */
+	/* a process that has left is not found */
 	assert_int_equal(destroy_id(e->b, e->listener), 0);
 	assert_int_equal(connect_with(e->a, e->id, param_of("")), 0);
 	expect_event(e->a, 1, CM_EVENT_REJECTED, 8);

@@ -61,7 +61,7 @@ static void use_extents(void)
 	d = heap_alloc(2 * PAGE);
 	HOLDS(d == c + 2 * PAGE); /* the two are not neighbours, */
 	heap_free(b, PAGE);
-	HOLDS(heap_alloc(3 * PAGE) == a); /* but are merged with the one between them */
+	HOLDS(heap_alloc(3 * PAGE) == a); /* both are merged with the memory between them */
 	heap_free(a, 3 * PAGE);
 	heap_free(c, PAGE);
 	HOLDS(heap_alloc(4 * PAGE) == a);

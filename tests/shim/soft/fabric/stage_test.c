@@ -26,7 +26,7 @@ static void sleep_on(struct end *e, int fd, struct address yours)
 
 static int begin_pair(void **state, fellow_fn *fn)
 {
-	struct fellow f = fellow_start(fn); /* which inherits nothing */
+	struct fellow f = fellow_start(fn); /* a program that inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
 	g->f = f;

@@ -358,7 +358,7 @@ static struct completion read_current(struct worker *w, struct ibv_cq_ex *cq)
 	};
 
 	if (c.status != IBV_WC_SUCCESS)
-		return c; /* and nothing else is valid */
+		return c; /* no other field is valid */
 	c.opcode = ibv_wc_read_opcode(cq);
 	c.wc_flags = ibv_wc_read_wc_flags(cq);
 	c.byte_len = ibv_wc_read_byte_len(cq);

@@ -327,7 +327,7 @@ TEST(deleted_buffer_matches_nothing)
 	expect_status(t->cq, 6, IBV_WC_TM_ERR);
 	send_tag(&t->p.a, 7, IBV_TMH_EAGER, 2, 0);
 	expect_tag(t->cq, 2, IBV_WC_TM_RECV, MATCHED);
-	/* nor one that was matched meanwhile */
+	/* an entry that was matched meanwhile cannot be removed either */
 	assert_int_equal(list_op(t->srq, 8, IBV_WR_TAG_DEL, IBV_OPS_SIGNALED, second), 0);
 	expect_status(t->cq, 8, IBV_WC_TM_ERR);
 	send_tag(&t->p.a, 9, IBV_TMH_EAGER, 1, 0);

@@ -83,7 +83,8 @@ TEST(posts_to_a_destroyed_queue_pair)
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EIO);
 	assert_int_equal(ibv_destroy_qp(qp), EIO);
 	close_device(&o);
-	assert_int_equal(ibv_post_send(qp, &send, &bad_send), EIO); /* nor after the close */
+	assert_int_equal(ibv_post_send(qp, &send, &bad_send),
+			 EIO); /* posting fails after the close, too */
 }
 
 TEST(builders_on_a_destroyed_queue_pair)

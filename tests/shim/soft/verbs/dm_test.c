@@ -190,7 +190,7 @@ TEST(child_allocates_with_what_it_inherits)
 		dm = alloc_dm(p->a.context, 64);
 		if (!dm || ibv_memcpy_to_dm(dm, 60, &word, 4))
 			_exit(1);
-		/* but there is nothing that could be registered */
+		/* an empty range cannot be registered */
 		if (ibv_reg_dm_mr(p->a.pd, dm, 0, 64, DM_ACCESS) || errno != EIO)
 			_exit(2);
 		_exit(ibv_free_dm(dm));

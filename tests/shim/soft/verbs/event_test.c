@@ -114,7 +114,7 @@ TEST(undelivered_events_go_with_their_queue)
 	assert_true(is_readable(p->b.channel->fd));
 	assert_int_equal(ibv_destroy_qp(p->b.qp), 0);
 	p->b.qp = NULL;
-	assert_int_equal(ibv_destroy_cq(cq), 0); /* and does not wait */
+	assert_int_equal(ibv_destroy_cq(cq), 0); /* the destroy does not wait */
 	assert_false(is_readable(p->b.channel->fd));
 	p->b.cq = ibv_create_cq(p->b.context, 1, NULL, p->b.channel, 0);
 }

@@ -487,7 +487,7 @@ TEST(packets_reach_other_processes)
 	expect_wc(n->from.cq, 8, IBV_WC_SUCCESS);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/* and its rule ended with it */
+	/* the rule ended with its flow */
 	send_frame(n);
 	munmap(at, sizeof(*at));
 }

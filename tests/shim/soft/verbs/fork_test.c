@@ -59,7 +59,7 @@ static void *send_on(void *arg)
 
 static int set_up(void **state)
 {
-	struct fellow f = fellow_start(echo_messages); /* which inherits nothing */
+	struct fellow f = fellow_start(echo_messages); /* a program that inherits nothing */
 	struct given *g = calloc(1, sizeof(*g));
 
 	g->f = f;

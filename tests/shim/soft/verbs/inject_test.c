@@ -84,7 +84,8 @@ TEST_WITH(another_wait_is_cut_short, setup_pair, pair_teardown)
 {
 	struct pair *p = *state;
 
-	fail_request(&p->a, "status=RETRY_EXC_ERR"); /* and would wait for a receive forever */
+	/* without the fault the request would wait for a receive forever */
+	fail_request(&p->a, "status=RETRY_EXC_ERR");
 	assert_int_equal(send_at(&p->a, 1, 0, 8), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_RETRY_EXC_ERR);
 	expect_struck(1);

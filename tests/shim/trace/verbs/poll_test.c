@@ -169,7 +169,7 @@ static int frames_of_poll(int n)
 	stack = event_poll_stack(poll, poll->head.words * 8u);
 	HOLDS(!stack || stack->modules);
 	nframes = stack ? (int)stack->nframes : -1;
-	HOLDS(!expect_event(&ring, EVENT_POLL)); /* which takes the event's memory back */
+	HOLDS(!expect_event(&ring, EVENT_POLL)); /* the reader takes the event's memory back */
 	return nframes;
 }
 
