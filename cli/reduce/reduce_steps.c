@@ -107,7 +107,7 @@ uint32_t reduce_goal_index(const struct reduction *r)
 	return before;
 }
 
-/* Continue with the smallest alone. */
+/* Continue with the smallest trace so far; the larger ones are no longer needed. */
 static int open_smallest(struct reduction *r)
 {
 	char path[TRIAL_PATH + 8];

@@ -26,7 +26,7 @@ int documents_start(struct document *documents, size_t n);
  */
 int documents_await(struct document *documents, size_t n);
 
-/* Both. */
+/* Start the subcommands, and wait for them. */
 int documents_make(struct document *documents, size_t n);
 
 /* Waits for subcommands that are still running. */

@@ -275,7 +275,7 @@ static void send_bye(struct pair *p, int err)
 	char why[PAIR_WHY];
 
 	if (err == -ECANCELED || pace_has_ended())
-		snprintf(why, sizeof(why), "early: it was requested");
+		snprintf(why, sizeof(why), "early, as requested");
 	else
 		snprintf(why, sizeof(why), "early: %s", strerror(-err));
 	pack_text(&pack, why);

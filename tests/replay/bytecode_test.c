@@ -160,7 +160,7 @@ static void assert_poll(const struct ready_step *ready, uint64_t request, uint64
 	assert_int_equal(poll->wc[2].request.n, 0);
 }
 
-/* Another post of the same thread is not a change, near that of the last poll or not. */
+/* The post of a completion may be a different one in each poll, by the same or another thread. */
 TEST(the_posts_of_completions_come_as_they_were)
 {
 	struct ready_step *ready;

@@ -358,10 +358,10 @@ static int take_bye(const char *text, size_t more)
 TEST(an_early_end_stops_this_one_and_says_why)
 {
 	(void)state;
-	assert_int_equal(take_bye("early: it was requested", 1), -EBADMSG);
+	assert_int_equal(take_bye("early, as requested", 1), -EBADMSG);
 	assert_int_equal(nstopped, 0);
-	assert_int_equal(take_bye("early: it was requested", 0), 0);
-	assert_string_equal(pair.bye, "early: it was requested");
+	assert_int_equal(take_bye("early, as requested", 0), 0);
+	assert_string_equal(pair.bye, "early, as requested");
 	assert_int_equal(nstopped, 1);
 	assert_int_equal(take_bye("", 0), 0);
 	assert_string_equal(pair.bye, "for an unknown reason");

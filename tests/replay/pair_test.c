@@ -605,8 +605,8 @@ TEST(the_other_host_gets_the_reason_for_an_early_end)
 	expect_bye(0, false, "close the line");
 	expect_bye(0, true, "close the line");
 	expect_bye(-EIO, false, "bye early: Input/output error; close the line");
-	expect_bye(-EIO, true, "bye early: it was requested; close the line");
-	expect_bye(-ECANCELED, false, "bye early: it was requested; close the line");
+	expect_bye(-EIO, true, "bye early, as requested; close the line");
+	expect_bye(-ECANCELED, false, "bye early, as requested; close the line");
 	fails = "open";
 	expect_bye(-EPERM, false, "close the wire");
 }
