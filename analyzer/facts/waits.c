@@ -26,7 +26,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-enum { SOON_NS = 10000000 };
+enum { SOON_NS = 10000000, RECEIVES = 16 };
 
 int waits_new(struct trace *trace, struct fact_list *facts, const struct activity *activity,
 	      struct waits **ret_waits)
@@ -99,6 +99,9 @@ static bool is_sent_from_outside(int signal)
 struct outstanding_requests {
 	const struct queue *sends, *receives;
 	const struct queue_request *oldest;
+	const struct queue
+		*all[RECEIVES]; /* receives of connected queue pairs, each on its own CQ */
+	size_t nall;
 	const struct queue *mute; /* no request is signalled: the queue that was last posted to */
 };
 
@@ -139,6 +142,18 @@ static int rank_receives(const struct queue *receives)
 	return receives->owner->kind == OBJECT_qp && receives->owner->peer;
 }
 
+static void note_receives(struct outstanding_requests *found, const struct queue *receives)
+{
+	if (!found->receives || rank_receives(receives) > rank_receives(found->receives))
+		found->receives = receives;
+	if (!rank_receives(receives) || found->nall == RECEIVES)
+		return;
+	for (size_t i = 0; i < found->nall; i++)
+		if (found->all[i]->cq == receives->cq)
+			return;
+	found->all[found->nall++] = receives;
+}
+
 static bool note_oldest_request(void *arg, const struct queue *queue,
 				const struct queue_request *request)
 {
@@ -147,8 +162,7 @@ static bool note_oldest_request(void *arg, const struct queue *queue,
 	if (queue->doubt || !may_receive_yet(queue->owner))
 		return false;
 	if (!queue->send) {
-		if (!found->receives || rank_receives(queue) > rank_receives(found->receives))
-			found->receives = queue;
+		note_receives(found, queue);
 	} else if (request->signalled && (!found->oldest || request->time < found->oldest->time)) {
 		found->sends = queue;
 		found->oldest = request;
@@ -596,6 +610,21 @@ static void add_unsignalled(struct waits *waits, struct model *model, const stru
 	wait->fact = threads->fact;
 }
 
+/* Which of several CQs the process polls is known only at the end of the trace. */
+static void add_alternatives(struct waits *waits, struct model *model,
+			     const struct outstanding_requests *found,
+			     const struct wait_threads *threads)
+{
+	for (size_t i = 0; i < found->nall && found->nall > 1; i++) {
+		struct wait *wait = found->all[i]->cq == found->receives->cq
+					    ? NULL
+					    : add_wait(waits, model, found->all[i], NULL, threads);
+
+		if (wait)
+			wait->alternative = true;
+	}
+}
+
 bool waits_note_exit(struct waits *waits, struct model *model, const struct model_exit *end,
 		     size_t fact)
 {
@@ -628,6 +657,8 @@ bool waits_note_exit(struct waits *waits, struct model *model, const struct mode
 	if (!late)
 		return threads->dropped.receives;
 	wait = add_wait(waits, model, found.sends ?: found.receives, found.oldest, threads);
+	if (wait && !found.sends)
+		add_alternatives(waits, model, &found, threads);
 	if (!wait || !found.sends || !has_arrived(model, &found))
 		return true;
 	wait->arrived = true;

@@ -111,10 +111,42 @@ static bool is_unsignalled_wait(const struct waits *waits, const struct wait *wa
 	       (here >= WAIT_POLLS && activity_count_empty(waits->activity, note, 0) == here);
 }
 
+static bool is_watched(const struct waits *waits, const struct wait *wait,
+		       const struct activity_note *note)
+{
+	return wait->cq.sleeps ||
+	       (note && activity_count_empty(waits->activity, note, wait->cq.id) >= WAIT_POLLS);
+}
+
+/*
+ * The receives that the process waits for, if they are on several CQs: those of a CQ that it polls,
+ * else those that waits_note_exit() preferred.
+ */
+static const struct wait *find_watched(const struct waits *waits, const struct wait *wait,
+				       const struct activity_note *note)
+{
+	const struct wait *preferred = wait, *watched = NULL;
+
+	for (size_t i = 0; i < waits->n; i++) {
+		const struct wait *other = &waits->all[i];
+
+		if (other->fact != wait->fact || other->oldest.thread || other->mute)
+			continue;
+		if (!other->alternative)
+			preferred = other;
+		if (other->alternative && !watched && is_watched(waits, other, note))
+			watched = other;
+	}
+	return preferred->cq.lying || is_watched(waits, preferred, note) || !watched ? preferred
+										     : watched;
+}
+
 static bool is_awaited(const struct waits *waits, const struct wait *wait)
 {
 	const struct activity_note *note = find_threads(waits, wait->fact);
 
+	if (!wait->oldest.thread && !wait->mute)
+		return find_watched(waits, wait, note) == wait;
 	if (wait->soon)
 		return note && activity_count_empty(waits->activity, note, 0) >= MANY_POLLS;
 	return !wait->mute || (note && is_unsignalled_wait(waits, wait, note));

@@ -46,7 +46,8 @@ struct wait {
 	struct moment hangup;
 	char hung_id[LIFE_NAME]; /* the identifier of that event */
 	int64_t gone;            /* when that queue pair ended; INT64_MAX: it still existed */
-	bool soon;               /* shorter than PATIENCE_NS: counts if the process polled often */
+	bool alternative; /* counts if the process polls its CQ, and not that of the first wait */
+	bool soon;        /* shorter than PATIENCE_NS: counts if the process polled often */
 	bool mute; /* no request that completes on its CQ is signalled: no completion will come */
 	bool arrived; /* the message arrived: the peer has completed its receive */
 	bool both;    /* the peer had only receives outstanding as well, and its process was idle */

@@ -469,6 +469,8 @@ static void create_second(struct story *s, int thread, struct ibv_qp_init_attr *
 {
 	others[thread] = ends[thread];
 	others[thread].qp.qp_num = 0x31 + (uint32_t)thread;
+	others[thread].qp.send_cq = attr->send_cq;
+	others[thread].qp.recv_cq = attr->recv_cq;
 	story_do(s, thread, VERB_create_qp, 4, W(&others[thread].qp), W(&ends[thread].pd), W(attr));
 }
 
@@ -527,6 +529,39 @@ TEST(receives_of_an_srq_that_another_queue_pair_has_used_up)
 {
 	shared_receives_are_used_up(false);
 	shared_receives_are_used_up(true);
+}
+
+/* Two connections, each with its own CQ: it waits for messages of the one whose CQ it polls. */
+static void polls_cq_of(int which, const char *wanted)
+{
+	struct ibv_qp_init_attr attr = { .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_cq cq;
+	struct story s;
+
+	begin_story(&s);
+	cq = ends[0].cq;
+	story_do(&s, 0, VERB_create_cq, 3, W(&cq), W(&ends[0].context), W(16), W(0), W(0), W(0));
+	for (int i = 0; i < 2; i++) {
+		attr.send_cq = attr.recv_cq = i ? &ends[1].cq : &cq;
+		create_second(&s, i, &attr);
+	}
+	connect_qp(&s, 0, &others[0], 0x32, 0x22, FAR);
+	connect_qp(&s, 1, &others[1], 0x31, 0x21, FAR);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	story_post(&s, 0, VERB_post_recv, &others[0].qp, 1, 0, (struct event_sge){ AT, 8, 0x10 });
+	polls_empty(&s, 0, which ? &cq : &ends[0].cq);
+	says_in_part(&s, wanted);
+}
+
+TEST(the_receives_whose_cq_is_polled_are_awaited)
+{
+	polls_cq_of(0,
+		    "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process "
+		    "2 (app) qp1: 0 sends");
+	polls_cq_of(1,
+		    "1 receive of qp2 outstanding, no completion polled for 1.00 s; peer process "
+		    "2 (app) qp2: 0 sends");
 }
 
 /* Process 1 destroys its queue pair, and polls on for its send. */
