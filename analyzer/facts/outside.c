@@ -173,10 +173,32 @@ static void put_given_up(struct text *t, const struct life *id)
 		  span_text(id->destroyed.time - id->cm_call.time, span));
 }
 
+/* A queue pair of @process that the program itself has moved to ERR; NULL: none. */
+static const struct life *find_flushed(const struct model *model, uint32_t process)
+{
+	const struct life *life = NULL;
+
+	while ((life = model_next_life(model, process, life)))
+		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&
+		    life->qp && qp_state(life) == ABI_QPS_ERR &&
+		    life->qp->moved.verb == VERB_modify_qp)
+			return life;
+	return NULL;
+}
+
+static void put_flushed(struct text *t, const struct life *qp)
+{
+	char at[32];
+
+	text_addf(t, "; %s was moved to ERR by ibv_modify_qp() at %s, which flushes its requests",
+		  qp->name, event_id_text(qp->qp->moved.id, at));
+}
+
 char *outside_describe_cause(const struct model *model, uint32_t process, bool exited,
 			     const char *expected)
 {
 	const struct life *given_up = exited ? find_given_up(model, process) : NULL;
+	const struct life *flushed = exited ? find_flushed(model, process) : NULL;
 	struct unconnected_qps found = find_unconnected(model, process);
 	struct text t = { 0 };
 
@@ -191,6 +213,8 @@ char *outside_describe_cause(const struct model *model, uint32_t process, bool e
 		put_unconnected(&t, model, &found);
 	if (given_up)
 		put_given_up(&t, given_up);
+	if (flushed)
+		put_flushed(&t, flushed);
 	if (exited)
 		text_addf(&t, ": see its output");
 	if (!t.failed)

@@ -595,6 +595,21 @@ TEST(a_destroy_drops_a_message_that_was_not_polled)
 	says_in_part(&s, ", with 1 message of this end that it had not polled, 0 sends posted by");
 }
 
+/* Its requests fail only because the program has moved the queue pair to ERR. */
+TEST(an_exit_after_flushes)
+{
+	struct story s;
+
+	begin_story(&s);
+	set_error(&s, 0);
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_string_equal(s.findings->facts->list.all[0].because,
+			    "none of its recorded verbs failed; qp1 was moved to ERR by "
+			    "ibv_modify_qp() at 1:20, which flushes its requests: see its output");
+	story_end(&s);
+}
+
 /* The recorder has seen process 1 in @state, calling no verb. */
 static void says_of_its_state(const char *state, const char *wchan, const char *wanted)
 {
