@@ -382,11 +382,15 @@ static struct moment find_unflushed(const struct life *srq)
 	return last;
 }
 
+/* The queue pair itself is no other one, if its process has both ends. */
 static struct receive_cq find_their_cq(struct model *model, const struct life *qp)
 {
 	const struct peer *peer = other_end(model, qp);
+	struct receive_cq cq = peer->life ? queues_receive_cq(peer->life) : peer->left_cq;
 
-	return peer->life ? queues_receive_cq(peer->life) : peer->left_cq;
+	if (cq.others && queues_receive_cq(qp).id == cq.id)
+		cq.others--;
+	return cq;
 }
 
 void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
