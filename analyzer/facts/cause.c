@@ -283,20 +283,29 @@ static void describe_invalidated(char **text, const struct use *use, bool whole)
 			       use->number, process);
 }
 
-/* What an rkey that the peer does not know was before, or is of another process; or "". */
-static const char *describe_former_key(const struct use *use, uint32_t sender,
-				       char text[WORDS_HOLDER])
+/* What an rkey that the peer's queue pair cannot use was before, or is elsewhere; or "". */
+static const char *describe_former_key(const struct use *use, const struct peer *peer,
+				       uint32_t sender, char text[WORDS_HOLDER])
 {
 	const struct keys *keys = model_keys(use->model);
+	const struct key *lkey = keys_find_lkey(keys, use->process, peer->context, use->number);
+	const struct key *there = lkey ?: keys_find_rkey(keys, use->process, 0, use->number);
 	const struct key *own = keys_find_rkey(keys, sender, 0, use->number);
 	const struct key *third = keys_find_range(keys, use->process, sender, use->number,
 						  use->range.addr, use->range.length);
+	char name[WORDS_HOLDER / 2];
 
 	words_describe_renamed(use->trace, keys, use->process, 'r', use->number, use->range.posted,
 			       text);
+	if (*text)
+		return text;
 	if (own && !key_holds(own, use->range.addr, use->range.length))
 		own = NULL;
-	if (!*text && third)
+	if (there)
+		snprintf(text, WORDS_HOLDER, ", but %s %s%s", lkey ? "the lkey of" : "of",
+			 words_describe_key(use->trace, there, name, sizeof(name)),
+			 lkey ? "" : " in another context of that process");
+	else if (third)
 		words_third_key(use->trace, third, own, text);
 	return text;
 }
@@ -343,7 +352,7 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 	if (!use.key && whole)
 		cause_set_text(text, "rkey 0x%x is not the key of a region of %s for %s%s",
 			       use.number, process_id_text(use.process, process), use.name,
-			       describe_former_key(&use, complete->event->process, former));
+			       describe_former_key(&use, peer, complete->event->process, former));
 	else if (use.key && lacks)
 		cause_set_text(text, "qp_access_flags of %s of %s lack %s", use.name,
 			       process_id_text(use.process, process), words_name_access(lacks));

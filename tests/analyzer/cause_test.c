@@ -90,6 +90,44 @@ TEST(a_range_outside_of_its_region)
 		      "accesses 4097 at 0x7000: the access ends 1 byte past its end");
 }
 
+TEST(an_lkey_of_the_peer)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x20);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_string_equal(only_cause(&s)->key,
+			    "rkey 0x20 is not the key of a region of process 2 "
+			    "for qp1, but the lkey of mr1 of pd1");
+	story_end(&s);
+}
+
+/* The peer has two contexts: its region is in the one that the queue pair is not in. */
+TEST(an_rkey_of_another_context_of_the_peer)
+{
+	struct ibv_context context = { .num_comp_vectors = 1 };
+	struct ibv_pd pd = { .context = &context };
+	struct ibv_mr mr = { .context = &context,
+			     .pd = &pd,
+			     .addr = (void *)AT,
+			     .length = 64,
+			     .lkey = 0x777,
+			     .rkey = 0x778 };
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 1, VERB_open_device, 1, W(&context), W(0x1000));
+	story_do(&s, 1, VERB_alloc_pd, 2, W(&pd), W(&context));
+	register_as(&s, 1, &mr, FAR);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x778);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_string_equal(only_cause(&s)->key,
+			    "rkey 0x778 is not the key of a region of process 2 for qp1, but of "
+			    "mr2 of pd2 in another context of that process");
+	story_end(&s);
+}
+
 /* Nothing in the trace explains it: the usual causes are not named. */
 TEST(an_access_that_should_have_been_granted)
 {
