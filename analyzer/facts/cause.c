@@ -290,7 +290,8 @@ static const char *describe_former_key(const struct use *use, const struct peer 
 	const struct keys *keys = model_keys(use->model);
 	const struct key *lkey = keys_find_lkey(keys, use->process, peer->context, use->number);
 	const struct key *there = lkey ?: keys_find_rkey(keys, use->process, 0, use->number);
-	const struct key *own = keys_find_rkey(keys, sender, 0, use->number);
+	const struct key *own =
+		keys_find_own_range(keys, sender, use->number, use->range.addr, use->range.length);
 	const struct key *third = keys_find_range(keys, use->process, sender, use->number,
 						  use->range.addr, use->range.length);
 	char name[WORDS_HOLDER / 2];
@@ -299,8 +300,6 @@ static const char *describe_former_key(const struct use *use, const struct peer 
 			       text);
 	if (*text)
 		return text;
-	if (own && !key_holds(own, use->range.addr, use->range.length))
-		own = NULL;
 	if (there)
 		snprintf(text, WORDS_HOLDER, ", but %s %s%s", lkey ? "the lkey of" : "of",
 			 words_describe_key(use->trace, there, name, sizeof(name)),

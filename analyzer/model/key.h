@@ -152,5 +152,9 @@ const struct key *keys_find_elsewhere(const struct keys *keys, uint32_t process,
 const struct key *keys_find_range(const struct keys *keys, uint32_t process, uint32_t other,
 				  uint32_t number, uint64_t addr, uint64_t length);
 
+/* The live key of @process with rkey @number that covers the range; NULL: none. */
+const struct key *keys_find_own_range(const struct keys *keys, uint32_t process, uint32_t number,
+				      uint64_t addr, uint64_t length);
+
 /* Does the key cover the whole range? */
 bool key_holds(const struct key *key, uint64_t addr, uint64_t length);

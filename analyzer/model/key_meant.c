@@ -97,3 +97,11 @@ const struct key *keys_find_range(const struct keys *keys, uint32_t process, uin
 		key = find_elsewhere(&keys->dead, process, other, number, addr, length);
 	return key;
 }
+
+const struct key *keys_find_own_range(const struct keys *keys, uint32_t process, uint32_t number,
+				      uint64_t addr, uint64_t length)
+{
+	const struct key *key = keys_find_rkey(keys, process, 0, number);
+
+	return key && key->state == KEY_LIVE && key_holds(key, addr, length) ? key : NULL;
+}

@@ -153,13 +153,15 @@ const char *words_describe_renamed(struct trace *trace, const struct keys *keys,
 const char *words_third_key(struct trace *trace, const struct key *key, const struct key *own,
 			    char text[WORDS_HOLDER])
 {
-	bool ended = key->state == KEY_DEAD && !key->destroyed.id.thread;
+	const char *fate = key->state != KEY_DEAD     ? ""
+			   : key->destroyed.id.thread ? ", which was deregistered"
+						      : ", which has ended";
 	char name[WORDS_HOLDER / 4], process[PROCESS_TEXT];
 	int n;
 
 	n = snprintf(text, WORDS_HOLDER, ", but of %s of %s%s",
 		     words_describe_key(trace, key, name, sizeof(name)),
-		     process_id_text(key->process, process), ended ? ", which has ended" : "");
+		     process_id_text(key->process, process), fate);
 	if (own && n < WORDS_HOLDER)
 		snprintf(text + n, WORDS_HOLDER - (size_t)n, ", or of %s of the sender itself",
 			 words_describe_key(trace, own, name, sizeof(name)));

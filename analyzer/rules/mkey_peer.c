@@ -58,10 +58,9 @@ static const char *guess_key(const struct check *check, const struct model_key *
 	key = find_third(keys, use)
 		      ?: keys_find_elsewhere(keys, use->peer->process, use->at.process,
 					     use->number);
-	own = keys_find_rkey(keys, use->at.process, 0, use->number);
+	own = keys_find_own_range(keys, use->at.process, use->number, use->addr, use->length);
 	if (key)
-		words_third_key(check->trace, key,
-				own && key_holds(own, use->addr, use->length) ? own : NULL, hint);
+		words_third_key(check->trace, key, own, hint);
 	else if (!use->number)
 		snprintf(hint, 2 * TEXT, ": the field was perhaps not filled in");
 	return hint;

@@ -1,0 +1,2 @@
+#define GOOD
+#include "former-key-bad.c"

@@ -1,0 +1,2 @@
+#define GOOD
+#include "hung-up-on-bad.c"

@@ -1,0 +1,2 @@
+#define GOOD
+#include "peer-failed-bad.c"
