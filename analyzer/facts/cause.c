@@ -246,8 +246,9 @@ static void note_disagreement(struct noted_error *noted, const struct life *qp,
 {
 	const struct peer *own = qp->peer, *peer = other->peer;
 	const char *type = enum_name(enum_find("ibv_qp_type"), other->qp->type);
+	bool unreliable = other->qp->type == ABI_QPT_UC || other->qp->type == ABI_QPT_UD;
 
-	if (qp->qp && qp->qp->type == ABI_QPT_RC && other->qp->type != ABI_QPT_RC && type)
+	if (qp->qp && qp->qp->type == ABI_QPT_RC && unreliable && type)
 		cause_set_text(&noted->disagree,
 			       "its qp_type is %s, which does not acknowledge requests", type);
 	else if (own && peer && !noted->cause.worked && own->psns & ABI_QP_SQ_PSN &&
