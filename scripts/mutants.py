@@ -33,7 +33,8 @@ STATEMENT = re.compile(r'^\t+(?!return|break|continue|goto|case|default|else|sta
 SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
 ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
 # effects that only sanitizers, also that of threads, a lack of memory, or warnings can show
-UNSEEN = re.compile(r'^\t*\(void\)\w+;$|^\t*va_end\(|^\t*__builtin_prefetch\(|ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
+UNSEEN = re.compile(r'^\t*\(void\)\w+;$|^\t*va_end\(|^\t*__builtin_prefetch\(|'
+                    r'ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
                     r'\bfailed \|= [\w.>-]+failed;$|'
                     r'^\t*(?:\w*free|fini_\w+|\w+_(?:free|fini|finalize|unref|close))\(.*\);$')
 # the body of a loop that only releases memory
@@ -58,8 +59,8 @@ EITHER = re.compile(rf'{SUM} [<>]=? {SUM} +\? +(?:\(\w+\))?(?:\1 : (?:\(\w+\))?\
 DIFFERENCE = re.compile(rf'{SUM} >=? ({VALUE}) \? (?:\(\w+\))?\(?\1 - \2\)? : 0\b')
 COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|\||$)')
 # only releases memory, reads it early, or takes a lock
-FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free|prefetch_\w+|\w+_lock)\([^;{]*\)\n\{\n.*?^\}$',
-                     re.M | re.S)
+FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free|prefetch_\w+|\w+_lock)\('
+                     r'[^;{]*\)\n\{\n.*?^\}$', re.M | re.S)
 # nor do x_fini() and x_close() do more, if they have no other statements
 FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?(?:fini|close)(?:_\w+)?\([^;{]*\)\n\{\n'
                        r'(.*?)^\}$', re.M | re.S)
