@@ -280,19 +280,10 @@ ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args,
 			   const uint64_t *words, size_t nwords)
 {
-	size_t used = 0;
-
-	for (unsigned int i = 0; i < args->nfields && used < nwords; i++) {
-		ssize_t more;
-
-		if (!args->fields[i].after)
-			continue;
-		more = args_write_made(json, &args->fields[i], words + used, nwords - used);
-		if (more < 0)
-			return more;
-		used += (size_t)more;
-	}
-	return (ssize_t)used;
+	for (unsigned int i = 0; i < args->nfields && nwords; i++)
+		if (args->fields[i].after)
+			return args_write_made(json, &args->fields[i], words, nwords);
+	return 0;
 }
 
 void args_writer_fini(struct args_writer *json)

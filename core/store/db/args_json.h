@@ -50,7 +50,10 @@ ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size
 ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 			const uint64_t *words, size_t nwords);
 
-/* Write the objects that the verb has changed, each as a member with the name of its argument. */
+/*
+ * Write the object that the verb has changed, if any, as a member with the name of its argument. A
+ * verb changes one at most (core/wire/verbs.list).
+ */
 ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args,
 			   const uint64_t *words, size_t nwords);
 
