@@ -19,13 +19,18 @@ static void thread_body(void)
 {
 	pthread_t thread;
 	struct ring ring;
+	uint64_t begin;
 
 	begin_data(RING_MIN, ON_FULL_WAIT);
+	begin = record_ticks();
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
 	pthread_join(thread, NULL);
 	ring = session_ring(0);
 	HOLDS(atomic_load(&ring.head->idle) && !atomic_load(&ring.head->closed));
 	HOLDS(ring.head->pid == (uint32_t)getpid() && ring.head->tid != ring.head->pid);
+	HOLDS(begin <= ring.head->ticks && ring.head->ticks <= ring.head->ended);
+	HOLDS(ring.head->ended <= record_ticks());
+	HOLDS(!strcmp(ring.head->comm, "thread_test") && atomic_load(&session.page->made) == 1);
 }
 
 /* The counters are reported with the event, and the next thread starts at zero. */
@@ -35,6 +40,7 @@ static void hand_on_body(void)
 	const struct ring_polls *polls;
 	pthread_t thread;
 	struct ring ring;
+	uint64_t ended;
 
 	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
@@ -43,7 +49,12 @@ static void hand_on_body(void)
 	ring.head->polls[7].cq = 0x1000;
 	ring.head->polls[7].empty = 5;
 	ring.head->dropped = 3;
+	ring.head->drop_first = 11;
+	ring.head->drop_last = 12;
 	ring.head->in_handlers = 2;
+	ring.head->uncounted = 4;
+	ring.head->filtered = 6;
+	ended = ring.head->ended;
 	HOLDS(!send_one(2));
 	HOLDS(session_count_rings(&session) == 1 && !atomic_load(&ring.head->idle));
 	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
@@ -51,6 +62,11 @@ static void hand_on_body(void)
 	event = expect_event(&ring, EVENT_THREAD);
 	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 1);
 	HOLDS(event->in_handlers == 2 && !ring.head->in_handlers);
+	HOLDS(event->drop_first == 11 && event->drop_last == 12);
+	HOLDS(event->uncounted == 4 && !ring.head->uncounted);
+	HOLDS(event->filtered == 6 && !ring.head->filtered);
+	HOLDS(ended && event->ended == ended && event->head.ticks >= ended);
+	HOLDS(!strcmp(event->comm, "thread_test"));
 	polls = (const void *)(event + 1);
 	HOLDS(polls->cq == 0x1000 && polls->empty == 5);
 	HOLDS(!ring.head->dropped && !ring.head->polls[7].cq);
