@@ -36,6 +36,15 @@ static void thread_body(void)
 /* The counters are reported with the event, and the next thread starts at zero. */
 static void hand_on_body(void)
 {
+	/* those of CQs that exist, then of one that is gone, and of one that has no empty poll */
+	static const struct {
+		int at;
+		uint64_t cq, empty;
+	} counts[] = { { 0, 0x1000, 5 },
+		       { 7, 0x2000, 1 },
+		       { RING_POLLS - 1, 0x3000, 9 },
+		       { 1, RING_POLLS_GONE, 4 },
+		       { 2, 0x4000, 0 } };
 	const struct event_thread *event;
 	const struct ring_polls *polls;
 	pthread_t thread;
@@ -46,8 +55,9 @@ static void hand_on_body(void)
 	HOLDS(!pthread_create(&thread, NULL, thread_main, NULL));
 	pthread_join(thread, NULL);
 	ring = session_ring(0);
-	ring.head->polls[7].cq = 0x1000;
-	ring.head->polls[7].empty = 5;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		ring.head->polls[counts[i].at] =
+			(struct ring_polls){ counts[i].cq, counts[i].empty };
 	ring.head->dropped = 3;
 	ring.head->drop_first = 11;
 	ring.head->drop_last = 12;
@@ -60,7 +70,7 @@ static void hand_on_body(void)
 	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
 	HOLDS(expect_event(&ring, EVENT_POST));
 	event = expect_event(&ring, EVENT_THREAD);
-	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 1);
+	HOLDS(event->tid == (uint32_t)gettid() && event->dropped == 3 && event->npolls == 3);
 	HOLDS(event->in_handlers == 2 && !ring.head->in_handlers);
 	HOLDS(event->drop_first == 11 && event->drop_last == 12);
 	HOLDS(event->uncounted == 4 && !ring.head->uncounted);
@@ -68,8 +78,11 @@ static void hand_on_body(void)
 	HOLDS(ended && event->ended == ended && event->head.ticks >= ended);
 	HOLDS(!strcmp(event->comm, "thread_test"));
 	polls = (const void *)(event + 1);
-	HOLDS(polls->cq == 0x1000 && polls->empty == 5);
-	HOLDS(!ring.head->dropped && !ring.head->polls[7].cq);
+	for (int i = 0; i < 3; i++)
+		HOLDS(polls[i].cq == counts[i].cq && polls[i].empty == counts[i].empty);
+	for (int i = 0; i < RING_POLLS; i++)
+		HOLDS(!ring.head->polls[i].cq && !ring.head->polls[i].empty);
+	HOLDS(!ring.head->dropped && !ring.head->ended);
 	HOLDS(expect_event(&ring, EVENT_POST));
 }
 
