@@ -102,6 +102,7 @@ class Mutant:
         self.line_after, self.second_after = (text[end + 1:].split('\n', 2) + [''])[:2]
         self.line_after, self.second_after = self.line_after.strip(), self.second_after.strip()
         self.after = ' '.join((text[start:at] + new + text[at + len(old):end]).split())
+        self.function = text[text.rfind('\n{\n', 0, at) + 1:text.find('\n}\n', at)]
 
     def __str__(self):
         return f'{self.path}:{self.line}: {self.kind}\n\t- {self.before}\n\t+ {self.after}'
