@@ -58,6 +58,7 @@ EITHER = re.compile(rf'{SUM} [<>]=? {SUM} +\? +(?:\(\w+\))?(?:\1 : (?:\(\w+\))?\
 # the difference of two equal values is 0, too
 DIFFERENCE = re.compile(rf'{SUM} >=? ({VALUE}) \? (?:\(\w+\))?\(?\1 - \2\)? : 0\b')
 COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|\||$)')
+DIFFERENT = re.compile(rf'(?:\}} else )?if \({OPERAND} != {OPERAND}\)$')
 # only releases memory, reads it early, or takes a lock
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free|prefetch_\w+|\w+_lock)\('
                      r'[^;{]*\)\n\{\n.*?^\}$', re.M | re.S)
@@ -101,6 +102,7 @@ class Mutant:
         self.column = at - start - (len(text[start:end]) - len(text[start:end].lstrip()))
         self.line_after, self.second_after = (text[end + 1:].split('\n', 2) + [''])[:2]
         self.line_after, self.second_after = self.line_after.strip(), self.second_after.strip()
+        self.line_before = text[text.rfind('\n', 0, start - 1) + 1:start].strip()
         self.after = ' '.join((text[start:at] + new + text[at + len(old):end]).split())
         self.function = text[text.rfind('\n{\n', 0, at) + 1:text.find('\n}\n', at)]
 
@@ -175,7 +177,14 @@ class Mutant:
         if self.kind != 'comparison' or self.new.rstrip('=') != self.old.rstrip('='):
             return False
         return any(each.start() <= self.column < each.end() for shape in (EITHER, DIFFERENCE)
-                   for each in shape.finditer(self.before)) or self.is_bound_of_assigned()
+                   for each in shape.finditer(self.before)) or self.is_bound_of_assigned() or \
+            self.is_bound_of_different()
+
+    def is_bound_of_different(self):
+        """Are both values different here: `if (a != b)`, `return a < b ? -1 : 1;`?"""
+        match = DIFFERENT.match(self.line_before)
+        return match and re.search(rf'(?<![\w.>]){re.escape(match[1])} [<>]=? '
+                                   rf'{re.escape(match[2])}(?!\w)', self.before)
 
     def is_bound_of_assigned(self):
         """Does it only decide whether one of two equal values is assigned to the other, which
