@@ -269,3 +269,15 @@ TEST(what_is_no_file_is_no_trace)
 	assert_false(file_is_trace(dir));
 	assert_false(file_is_trace(path));
 }
+
+TEST(the_boot_has_the_kernels_number)
+{
+	char text[64], wanted[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%63s", wanted), 1);
+	fclose(file);
+	file_boot_id(text);
+	assert_string_equal(text, wanted);
+}
