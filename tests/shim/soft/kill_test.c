@@ -492,3 +492,32 @@ TEST(killed_peers_leave_nothing_undone)
 		side_close(&s);
 	print_message("%ld kills\n", n);
 }
+
+/* Of files in the folder of the fabric. */
+static unsigned int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096];
+	unsigned int n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "verbatim-soft") && strstr(line, "rw-s");
+	fclose(maps);
+	return n;
+}
+
+TEST(memory_of_killed_peers_is_unmapped)
+{
+	struct side s;
+	unsigned int first = 0;
+
+	side_open(&s, IBV_QPT_RC);
+	for (int n = 0; n < 20; n++) {
+		one_round(&s);
+		first = first ?: count_mappings();
+	}
+	print_message("%u mappings, then %u\n", first, count_mappings());
+	assert_true(count_mappings() <= first);
+	side_close(&s);
+}
