@@ -23,6 +23,7 @@
 #include "analyzer/facts/place.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
+#include "analyzer/model/refused_mask.h"
 #include "core/base/vec.h"
 #include "core/store/db/args_visit.h"
 #include "core/store/read/trace.h"
@@ -35,13 +36,21 @@ static bool get_argument(const void *call, const struct field_info *field, int64
 	return args_value(args_field(((const struct call *)call)->args, field), ret_value);
 }
 
-/* Does a program make such a call to see whether the device has a feature? */
-static bool is_probe(const struct call *call, int error)
-{
-	return probe_is_expected(call->verb, error, get_argument, call);
-}
-
 enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 128 };
+
+/*
+ * Does a program make such a call to see whether the device has a feature? Not with a structure
+ * that it did not initialise.
+ */
+static bool is_probe(const struct trace_event *event, int error)
+{
+	const struct refused refused = { .event = event };
+	char text[TEXT];
+
+	return probe_is_expected(event->call->verb, error, get_argument, event->call) &&
+	       (verb_infos[event->call->verb].effect != EFFECT_CREATE ||
+		!refused_mask(&refused, text, sizeof(text)));
+}
 
 /* The last refused call of a thread, and the max_inline_data that it requested. */
 struct search {
@@ -475,7 +484,7 @@ void failed_verbs_note_return(struct failed_verbs *failed, struct model *model,
 		note_fatal_event(failed, model, event);
 	if (event->call->verb == VERB_rdma_get_cm_event && !error)
 		note_cm_failure(failed, model, event);
-	if (error && is_probe(event->call, error)) {
+	if (error && is_probe(event, error)) {
 		if (!is_retry_error(error))
 			note_expected(failed, model, event, error);
 		else

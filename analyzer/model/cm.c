@@ -136,6 +136,8 @@ static int note_cm_event(struct model *model, const struct trace_event *event)
 		id->ended |= is_last_event(event_name(out));
 		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");
 		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
+		if (!strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_RESPONSE"))
+			id->responded = id->got;
 	}
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
 	    !args_get(out, ARG(event.id), &new))
@@ -195,6 +197,9 @@ static void note_use(struct model *model, const struct trace_event *event)
 	if (call->verb == VERB_rdma_bind_addr)
 		id->port = cm_find_port(args_text(call->args, ARG(addr)));
 	id->listens |= call->verb == VERB_rdma_listen;
+	id->established |= call->verb == VERB_rdma_establish;
+	if (call->verb == VERB_rdma_init_qp_attr)
+		id->prepared = moment_of(event);
 	if (call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept ||
 	    call->verb == VERB_rdma_reject || call->verb == VERB_rdma_disconnect)
 		id->cm_call = moment_of(event);

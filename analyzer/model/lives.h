@@ -59,7 +59,11 @@ struct life {
 	uint16_t port;     /* the port that rdma_bind_addr() set; 0: not known */
 	bool routed;       /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	bool ps_datagrams; /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
-	struct moment cm_call; /* its last connect, accept, reject or disconnect; 0:0: none */
+	/* a librdmacm identifier of a queue pair that librdmacm does not know: */
+	struct moment responded; /* RDMA_CM_EVENT_CONNECT_RESPONSE has come; 0:0: not */
+	struct moment prepared;  /* the last rdma_init_qp_attr(); 0:0: none */
+	bool established;        /* rdma_establish() was called */
+	struct moment cm_call;   /* its last connect, accept, reject or disconnect; 0:0: none */
 	/* created by a connection request: the number of the requesting queue pair, or 0 */
 	uint32_t asked;
 	struct moment created, destroyed;

@@ -209,6 +209,93 @@ void state_009_resolution(struct check *check, const struct trace_event *returne
 	finding_step(finding, "resolved", &moment);
 }
 
+/*
+ * STATE-005: the program made its queue pair ready for the response, but the peer was not told. Old
+ * programs call rdma_accept() instead of rdma_establish().
+ */
+static void report_unestablished(struct check *check, const struct life *id,
+				 const struct moment *end)
+{
+	struct finding *finding;
+	char at[32], span[32];
+
+	if (id->kind != OBJECT_cm_id || !id->responded.id.thread || id->established || id->ended ||
+	    id->inherited || id->cm_call.verb != VERB_rdma_connect ||
+	    id->prepared.time < id->responded.time)
+		return;
+	finding = check_add_hazard(check, RULE_STATE_005, &id->responded, id, "event");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: RDMA_CM_EVENT_CONNECT_RESPONSE was retrieved at %s, and "
+		     "rdma_init_qp_attr() called, but not rdma_establish() in the %s that "
+		     "followed.",
+		     id->name, event_id_text(id->responded.id, at),
+		     words_span(end->time - id->responded.time, span));
+	finding_text(&finding->breaks,
+		     "the peer waits for RDMA_CM_EVENT_ESTABLISHED, which comes late or never");
+	finding->todo = "Call rdma_establish() when the queue pair is in RTS.";
+	finding_step(finding, "connected", &id->cm_call);
+	finding_step(finding, "responded", &id->responded);
+}
+
+void state_005_unestablished(struct check *check, const struct model_destroy *destroy)
+{
+	if (destroy->returned && !destroy->failed)
+		report_unestablished(check, destroy->object, &destroy->moment);
+}
+
+void state_005_never_established(struct check *check, const struct model_leak *leak)
+{
+	const struct moment end = { .time = leak->at.time };
+
+	report_unestablished(check, leak->object, &end);
+}
+
+/* Has the thread modified a queue pair in this call, as librdmacm does with that of the id? */
+static bool has_modified(struct check *check, const struct trace_event *returned)
+{
+	const struct call *call = returned->call;
+	const struct life *qp = NULL;
+
+	while ((qp = model_next_life(check->model, returned->process, qp)))
+		if (qp->kind == OBJECT_qp && qp->qp &&
+		    qp->qp->moved.id.thread == returned->id.thread &&
+		    qp->qp->moved.time >= call->begin)
+			return true;
+	return false;
+}
+
+/* STATE-005: the end that asked has a queue pair, and the end that accepts has none. */
+void state_005_no_qp(struct check *check, const struct trace_event *returned)
+{
+	const struct call *call = returned->call;
+	struct moment moment = moment_of(returned);
+	struct finding *finding;
+	const struct life *id;
+
+	if (call->verb != VERB_rdma_accept || call->failed || !call->args ||
+	    args_number(call->args, ARG(conn_param.qp_num)))
+		return;
+	id = model_life(check->model, returned->process, OBJECT_cm_id,
+			args_number(call->args, ARG(id)));
+	if (!id || !id->asked || id->created.verb != VERB_rdma_get_cm_event || id->inherited ||
+	    find_qp(id) || has_modified(check, returned))
+		return;
+	finding = check_add_hazard(check, RULE_STATE_005, &moment, id, "id");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "rdma_accept() of %s connected queue pair 0x%x of the peer to none: no "
+		     "rdma_create_qp() had made one, and conn_param.qp_num is 0.",
+		     id->name, id->asked);
+	finding_text(&finding->breaks, "the peer sends: nothing answers its queue pair");
+	finding->todo = "Call rdma_create_qp() before rdma_accept(), or set conn_param.qp_num to "
+			"the number of the program's own queue pair.";
+	finding_step(finding, "request", &id->created);
+	finding_step(finding, "accepted", &moment);
+}
+
 /* CM-002. Another thread may acknowledge while the destroy waits. */
 void cm_002(struct check *check, const struct model_destroy *destroy)
 {

@@ -456,3 +456,62 @@ TEST(a_channel_of_librdmacm_is_at_the_address_of_a_destroyed_one)
 	story_exit(&s, STORY_PID, 0);
 	story_finds_nothing(&s);
 }
+
+/* A request is accepted without a queue pair; @with: by which number of its own. */
+static void accept_bare(struct story *s, uint32_t with)
+{
+	struct rdma_conn_param param = { .qp_num = with };
+
+	begin_story(s);
+	get_event(s, RDMA_CM_EVENT_CONNECT_REQUEST);
+	ack_event(s);
+	story_do(s, 0, VERB_rdma_accept, 28, 0, W(&new_id), W(&param));
+	story_do(s, 0, VERB_rdma_destroy_id, 22, 0, W(&new_id));
+	end_story(s);
+}
+
+TEST(a_request_of_a_queue_pair_is_accepted_without_one)
+{
+	struct story s;
+
+	accept_bare(&s, 0);
+	story_warns(&s, RULE_STATE_005, "of the peer to none: no rdma_create_qp() had made one");
+}
+
+TEST(a_request_is_accepted_for_a_queue_pair_of_the_program)
+{
+	struct story s;
+
+	accept_bare(&s, 0x77);
+	story_finds_nothing(&s);
+}
+
+/* The other end responds, and the program makes its own queue pair ready. */
+static void respond(struct story *s, bool ready, bool establishes)
+{
+	struct rdma_conn_param param = { .qp_num = 0x77 };
+	struct ibv_qp_attr attr;
+	int mask;
+
+	begin_story(s);
+	story_do(s, 0, VERB_rdma_connect, 28, 0, W(&an_id), W(&param));
+	get_event(s, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	ack_event(s);
+	if (ready)
+		story_do(s, 0, VERB_rdma_init_qp_attr, 29, 0, W(&an_id), W(&attr), W(&mask));
+	if (establishes)
+		story_do(s, 0, VERB_rdma_establish, 30, 0, W(&an_id));
+	end_story(s);
+}
+
+TEST(a_response_after_which_nothing_is_established)
+{
+	struct story s;
+
+	respond(&s, true, false);
+	story_warns(&s, RULE_STATE_005, "but not rdma_establish() in the ");
+	respond(&s, true, true);
+	story_finds_nothing(&s);
+	respond(&s, false, false); /* it does not want the connection */
+	story_finds_nothing(&s);
+}
