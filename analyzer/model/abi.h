@@ -27,6 +27,7 @@
 	X(1 << 0, REREG_MR_CHANGE_TRANSLATION) X(1 << 1, REREG_MR_CHANGE_PD)                     \
 	X(1 << 2, REREG_MR_CHANGE_ACCESS)                                                        \
 	X(1 << 0, QP_INIT_ATTR_PD) X(1 << 1, QP_INIT_ATTR_XRCD)                                  \
+	X(1 << 1, SRQ_INIT_ATTR_PD) X(1 << 2, SRQ_INIT_ATTR_XRCD) X(1 << 3, SRQ_INIT_ATTR_CQ)    \
 	X(0x7f, WC_STANDARD_FLAGS) X(2, WC_LOC_QP_OP_ERR) X(4, WC_LOC_PROT_ERR)                  \
 	X(9, WC_REM_INV_REQ_ERR) X(19, WC_FATAL_ERR) X(20, WC_RESP_TIMEOUT_ERR)                  \
 	X(21, WC_GENERAL_ERR)                                                                    \

@@ -292,6 +292,25 @@ static const struct life *find_qp(const struct life *id)
 	return NULL;
 }
 
+/* What happens once to an identifier. */
+bool refused_repeated(const struct refused *r, char *text, size_t size)
+{
+	const enum verb verb = r->event->call->verb;
+	const struct life *id = r->object, *qp = find_qp(id);
+
+	if (!id || id->kind != OBJECT_cm_id || id->inherited)
+		return false;
+	if (verb == VERB_rdma_listen && id->listens)
+		snprintf(text, size, "%s already listens", id->name);
+	else if (verb == VERB_rdma_resolve_addr && id->resolved)
+		snprintf(text, size, "the address of %s was already resolved", id->name);
+	else if ((verb == VERB_rdma_create_qp || verb == VERB_rdma_create_qp_ex) && qp)
+		snprintf(text, size, "%s already has %s", id->name, qp->name);
+	else
+		return false;
+	return true;
+}
+
 static bool depth_exceeds(const struct refused *r, enum arg arg, int64_t most, const char *limit,
 			  char *text, size_t size)
 {

@@ -53,6 +53,32 @@ static bool lacks_domain(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+bool refused_srq_parts(const struct refused *r, char *text, size_t size)
+{
+	static const struct {
+		uint32_t bit;
+		bool of_xrc;
+		const char *name;
+	} parts[] = {
+		{ ABI_SRQ_INIT_ATTR_PD, false, "PD" },
+		{ ABI_SRQ_INIT_ATTR_XRCD, true, "XRCD" },
+		{ ABI_SRQ_INIT_ATTR_CQ, true, "CQ" },
+	};
+	const char *type = args_text(args_of(r), ARG(srq_init_attr_ex.srq_type));
+	const bool xrc = type && !strcmp(type, "IBV_SRQT_XRC");
+	int64_t mask;
+
+	if (!args_get(args_of(r), ARG(srq_init_attr_ex.comp_mask), &mask))
+		return false;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (mask & parts[i].bit || (parts[i].of_xrc && !xrc))
+			continue;
+		snprintf(text, size, "comp_mask lacks IBV_SRQ_INIT_ATTR_%s", parts[i].name);
+		return true;
+	}
+	return false;
+}
+
 /* The bits of send_ops_flags are those of the opcodes, as far as the header of 2019 has them. */
 enum { OPS_LIKE_OPCODES = (1 << 11) - 1 };
 

@@ -13,6 +13,9 @@ bool refused_parent(const struct refused *r, char *text, size_t size);
 /* ibv_create_qp_ex(): the bit for a PD or XRC domain; or functions of ibv_wr_*() for its type. */
 bool refused_extension(const struct refused *r, char *text, size_t size);
 
+/* ibv_create_srq_ex(): the bit for the PD, XRC domain or CQ. */
+bool refused_srq_parts(const struct refused *r, char *text, size_t size);
+
 /* ibv_qp_to_qp_ex() of a queue pair that has no ibv_wr_*(). */
 bool refused_builders(const struct refused *r, char *text, size_t size);
 

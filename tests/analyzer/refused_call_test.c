@@ -311,3 +311,18 @@ TEST(advice_for_a_region_that_is_not_on_demand)
 	failed_because(&s, "sg_list[0].lkey is mr1 of pd1, which was registered without "
 			   "IBV_ACCESS_ON_DEMAND at 1:6");
 }
+
+TEST(what_happens_once_to_an_identifier)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct story s;
+
+	begin_id(&s);
+	bind_id(&s);
+	story_do(&s, 0, VERB_rdma_listen, 23, 0, W(&an_id), W(1));
+	refuse_call(&s, VERB_rdma_listen, W(&an_id), W(1));
+	failed_because(&s, "cm_id1 already listens");
+	begin_id(&s);
+	refuse_call(&s, VERB_rdma_resolve_addr, W(&an_id), W(0), W(&to), W(1000));
+	failed_because(&s, NULL);
+}
