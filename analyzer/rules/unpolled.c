@@ -59,6 +59,17 @@ static bool is_called_by_cm(struct trace *trace, uint32_t stack)
 	return trace_stack_has_cm(trace, stack, 4);
 }
 
+/* Did the program itself call rdma_destroy_qp(), while the connection was there? */
+static bool is_own_destroy(struct trace *trace, const struct life *qp, const struct moment *moment)
+{
+	const struct life *id = life_cm_id(qp);
+	struct frame frames[2];
+
+	return id && !id->ended && !id->borrowed &&
+	       trace_stack(trace, moment->stack, frames, 2) == 2 && frames[1].module &&
+	       !strstr(frames[1].module, "/librdmacm.so");
+}
+
 /* The last of the signalled sends, if nothing polled since can have shown that it is done. */
 static const struct queue_request *find_unpolled(const struct life *qp)
 {
@@ -493,7 +504,8 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 		wrong = left.drain              ? left.drain
 			: left.hangup.id.thread ? &left.hangup
 						: &destroy->moment;
-		if (!is_called_by_cm(check->trace, wrong->stack))
+		if (!is_called_by_cm(check->trace, wrong->stack) ||
+		    (wrong == &destroy->moment && is_own_destroy(check->trace, qp, wrong)))
 			report_leftover(&left, &kinds[i], destroy);
 		if (!kinds[i].breaks)
 			return;

@@ -10,6 +10,9 @@
 #ifndef GOOD
 #define GOOD 0
 #endif
+#ifndef STRIPS
+#define STRIPS 0
+#endif
 
 static struct rdma_event_channel *channel;
 
@@ -92,11 +95,16 @@ int main(void)
 	need(!ibv_post_send(client.id->qp, &w, &bad));
 	if (GOOD)
 		need(wait_wc(client.cq, &wc, 5000) && !wc.status);
-	need(!rdma_disconnect(client.id));
-	await(RDMA_CM_EVENT_DISCONNECTED);
-	need(wait_wc(server.cq, &wc, 5000) && !rdma_disconnect(server.id));
-	await(RDMA_CM_EVENT_DISCONNECTED);
-	strip(&client);
+	if (STRIPS) {
+		strip(&client);
+		await(RDMA_CM_EVENT_DISCONNECTED);
+	} else {
+		need(!rdma_disconnect(client.id));
+		await(RDMA_CM_EVENT_DISCONNECTED);
+		need(wait_wc(server.cq, &wc, 5000) && !rdma_disconnect(server.id));
+		await(RDMA_CM_EVENT_DISCONNECTED);
+		strip(&client);
+	}
 	strip(&server);
 	rdma_destroy_id(listener);
 	rdma_destroy_event_channel(channel);

@@ -1,0 +1,2 @@
+#define GOOD 1
+#include "strip-early-bad.c"
