@@ -121,6 +121,11 @@ static void on_retire(void *arg, const struct life *object)
 	tell_retire(arg, object);
 }
 
+static void on_remain(void *arg, const struct life *object)
+{
+	tell_remain(arg, object);
+}
+
 static void on_batch(void *arg, const struct model_batch *batch)
 {
 	tell_batch(arg, batch);
@@ -224,6 +229,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.batch = on_batch,
 		.misuse = on_misuse,
 		.retire = on_retire,
+		.remain = on_remain,
 		.unreached = on_unreached,
 		.inside = on_inside,
 		.crash = on_crash,

@@ -554,6 +554,9 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	for (ssize_t i = 0; i < n; i++)
 		if (how == MODEL_EXITED || how == MODEL_KILLED)
 			queues_end_process(model, lives[i], how == MODEL_KILLED);
+		else if (how == MODEL_UNKNOWN && model->watcher.remain &&
+			 (lives[i]->sq || lives[i]->rq || lives[i]->cq))
+			model->watcher.remain(model->watcher.arg, lives[i]);
 	for (ssize_t i = 0; i < n; i++)
 		store_receives(model, lives[i]);
 	for (ssize_t i = 0; i < n; i++)

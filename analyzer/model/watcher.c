@@ -40,7 +40,7 @@ static void ignore_end(void *arg, const struct model_exit *end)
 }
 
 #define ONE(fact) +1
-_Static_assert(sizeof(struct model_watcher) == (0 EACH_FACT(ONE) + 9) * sizeof(void *),
+_Static_assert(sizeof(struct model_watcher) == (0 EACH_FACT(ONE) + 10) * sizeof(void *),
 	       "EACH_FACT has all functions but end and those that may be NULL; two more members");
 
 void watcher_fill(struct model_watcher *watcher)

@@ -269,6 +269,8 @@ struct model_watcher {
 	void (*astray)(void *arg, const struct model_astray *astray); /* astray.h */
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);
+	/* a queue or CQ exists when its process leaves the trace in an unknown way; may be NULL */
+	void (*remain)(void *arg, const struct life *object);
 	void (*forget)(void *arg, const struct model_forget *forget); /* may be NULL */
 	/* a live or dying object is about to become dead or be dropped; may be NULL */
 	void (*leave)(void *arg, const struct life *object);

@@ -166,6 +166,18 @@ TEST(requests_are_posted_one_by_one)
 	story_tells(&s, RULE_PERF_002, "10,500 of 12,000 posts to the send queue");
 }
 
+/* As in a snapshot: the process goes on, and its queue pair exists. */
+TEST(requests_are_posted_one_by_one_to_the_end_of_the_trace)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_in_lists(&s, 8, 1);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_PERF_002], 1);
+	story_end(&s);
+}
+
 /* @n sends, @each in a row, @pause ns behind them. */
 static uint64_t post_few(uint32_t n, uint32_t each, int64_t pause)
 {
