@@ -487,7 +487,7 @@ TEST(a_request_is_accepted_for_a_queue_pair_of_the_program)
 }
 
 /* The other end responds, and the program makes its own queue pair ready. */
-static void respond(struct story *s, bool ready, bool establishes)
+static void respond_to_request(struct story *s, bool ready, bool establishes)
 {
 	struct rdma_conn_param param = { .qp_num = 0x77 };
 	struct ibv_qp_attr attr;
@@ -508,10 +508,10 @@ TEST(a_response_after_which_nothing_is_established)
 {
 	struct story s;
 
-	respond(&s, true, false);
+	respond_to_request(&s, true, false);
 	story_warns(&s, RULE_STATE_005, "but not rdma_establish() in the ");
-	respond(&s, true, true);
+	respond_to_request(&s, true, true);
 	story_finds_nothing(&s);
-	respond(&s, false, false); /* it does not want the connection */
+	respond_to_request(&s, false, false); /* it does not want the connection */
 	story_finds_nothing(&s);
 }

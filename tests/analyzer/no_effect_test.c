@@ -4,7 +4,7 @@
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
-static void modify(struct story *s, uint32_t mask, int ret)
+static void modify_cq(struct story *s, uint32_t mask, int ret)
 {
 	struct ibv_modify_cq_attr attr = { .attr_mask = mask, .moderate = { 16, 100 } };
 
@@ -21,7 +21,7 @@ TEST(a_mask_without_a_bit)
 {
 	struct story s;
 
-	modify(&s, 0, 0);
+	modify_cq(&s, 0, 0);
 	story_warns(&s, RULE_STATE_001, "ibv_modify_cq() returned 0, but changed nothing");
 }
 
@@ -29,8 +29,8 @@ TEST(a_mask_with_a_bit)
 {
 	struct story s;
 
-	modify(&s, IBV_CQ_ATTR_MODERATE, 0);
+	modify_cq(&s, IBV_CQ_ATTR_MODERATE, 0);
 	story_finds_nothing(&s);
-	modify(&s, 0, EINVAL);
+	modify_cq(&s, 0, EINVAL);
 	story_finds_nothing(&s);
 }
