@@ -102,6 +102,33 @@ static char *explain_acknowledgement(const struct model *model, uint32_t process
 	return NULL;
 }
 
+/* rdma_destroy_qp(): the identifier at @handle if it has no queue pair, else NULL. */
+static const struct life *find_stripped(const struct model *model, uint32_t process,
+					uint64_t handle)
+{
+	const struct life *id = model_life(model, process, OBJECT_cm_id, handle);
+	const struct life_link *link = id ? id->children : NULL;
+
+	if (!id || id->state != LIFE_LIVE || id->inherited || id->borrowed)
+		return NULL;
+	while (link && (link->child->kind != OBJECT_qp || link->child->state != LIFE_LIVE))
+		link = link->next_child;
+	return link ? NULL : id;
+}
+
+static char *explain_stripped(const struct life *id, const struct moment *moment)
+{
+	struct text t = { 0 };
+	char at[32];
+
+	text_addf(&t, "inside rdma_destroy_qp(), %s, which had not returned: %s has no queue pair",
+		  event_id_text(moment->id, at), id->name);
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}
+
 char *crashed_describe_cause(const struct model *model, uint32_t process,
 			     const struct moment *moment, const struct crashed_call *call)
 {
@@ -117,6 +144,10 @@ char *crashed_describe_cause(const struct model *model, uint32_t process,
 		id = find_unresolved(model, process, 0);
 	else if (call->id)
 		id = find_unresolved(model, process, call->id);
+	if (moment->verb == VERB_rdma_destroy_qp && !id) {
+		id = find_stripped(model, process, call->id);
+		return id ? explain_stripped(id, moment) : NULL;
+	}
 	if (call->null == OBJECT_COUNT && !id)
 		return NULL;
 	text_addf(&t, "inside %s(), %s, which had not returned", verb_infos[moment->verb].name,

@@ -83,7 +83,7 @@ static struct rdma_cm_id an_id = { .channel = &channel, .verbs = &a_context };
 
 static void connect_id(struct story *s, bool with_qp)
 {
-	struct rdma_cm_event event = { .id = &an_id, .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
+	struct rdma_cm_event event = { .id = &an_id, .event = RDMA_CM_EVENT_ADDR_RESOLVED };
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
 	struct rdma_cm_event *got = &event;
 	struct rdma_cm_id *id = &an_id;
@@ -93,6 +93,8 @@ static void connect_id(struct story *s, bool with_qp)
 	create_cq(s);
 	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
 	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
+	event.event = RDMA_CM_EVENT_ROUTE_RESOLVED;
 	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
 	if (with_qp) {
 		call = story_call(s, 0, VERB_rdma_create_qp, 26, W(&an_id), W(&a_pd), W(&attr));
@@ -111,5 +113,21 @@ TEST(a_connection_without_a_queue_pair)
 			    "possibly it used the qp of cm_id1, which is NULL: no rdma_create_qp() "
 			    "had made one");
 	connect_id(&s, true);
+	assert_string_equal(find_cause(&s, SIGSEGV), "");
+}
+
+TEST(a_queue_pair_of_an_identifier_is_destroyed_again)
+{
+	struct story_call call;
+	struct story s;
+
+	connect_id(&s, true);
+	call = story_call(&s, 0, VERB_rdma_destroy_qp, 28, W(&an_id));
+	destroy_qp(&s, 0);
+	story_return(&s, &call, 0);
+	story_call(&s, 0, VERB_rdma_destroy_qp, 29, W(&an_id));
+	assert_non_null(strstr(find_cause(&s, SIGSEGV), "inside rdma_destroy_qp(), "));
+	connect_id(&s, true);
+	story_call(&s, 0, VERB_rdma_destroy_qp, 29, W(&an_id));
 	assert_string_equal(find_cause(&s, SIGSEGV), "");
 }
