@@ -22,13 +22,14 @@ enum {
 	FLAG = 64, /* bytes: a flag, a counter or a header, overwritten on purpose */
 };
 
-enum kind { NOTHING, SENT, POSTED, WRITTEN };
+enum kind { NOTHING, SENT, POSTED, WRITTEN, PLACED, KINDS };
 
 /* A request, and where its bytes are. */
 struct crossing {
 	enum kind kind;
 	uint32_t process;
 	uint64_t addr, length;
+	uint64_t from;                /* PLACED: the buffer that is written */
 	struct queue *queue;          /* of the request; a reference */
 	struct queue_request request; /* without its SGEs */
 	uint32_t reader;              /* object: the queue pair to which the data are written */
@@ -38,7 +39,7 @@ struct crossing {
 static struct crossing *slot_of(struct model *model, enum kind kind, uint32_t process,
 				uint64_t addr)
 {
-	uint64_t hash = map_hash(addr * 4 + kind + ((uint64_t)process << 48));
+	uint64_t hash = map_hash(addr * KINDS + kind + ((uint64_t)process << 48));
 
 	if (!model->crossings)
 		model->crossings = calloc(SLOTS, sizeof(*model->crossings));
@@ -223,6 +224,37 @@ static void check_write(struct model *model, struct queue *queue, const struct q
 						 .reader = other->id });
 }
 
+/*
+ * Does a WRITE go to bytes to which another queue pair writes, from another buffer, at that moment?
+ */
+static void check_place(struct model *model, struct queue *queue, const struct queue_request *write)
+{
+	struct overlaps *overlaps = queue->overlaps;
+	const struct life *qp = queue->owner;
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	const uint64_t from = queue_sge(queue, write, 0)->addr;
+	uint64_t bytes = count_bytes(queue, write);
+	const struct crossing *earlier;
+
+	if (bytes <= FLAG || !other || !other->id || qp_state(qp) != ABI_QPS_RTS)
+		return;
+	earlier = find_crossing(model, PLACED, other->process, write->remote_addr);
+	if (earlier && earlier->queue != queue && earlier->from != from &&
+	    is_outstanding(earlier) && is_unanswered(model, earlier))
+		store_pair(&overlaps->collided, earlier, queue, write, bytes);
+	if (!overlaps->plain_addr)
+		overlaps->plain_addr = write->remote_addr;
+	overlaps->plain_apart |= overlaps->plain_addr != write->remote_addr;
+	store_crossing(model, (struct crossing){ .kind = PLACED,
+						 .process = other->process,
+						 .addr = write->remote_addr,
+						 .length = bytes,
+						 .from = from,
+						 .queue = queue,
+						 .request = *write,
+						 .taken = qp->taken });
+}
+
 static bool sends_buffer(const struct queue_request *request)
 {
 	return queue_takes_receive(request->opcode) && !(request->flags & ABI_SEND_INLINE);
@@ -243,5 +275,7 @@ void crossing_check_request(struct model *model, struct queue *queue)
 			check_send(model, queue, request);
 		if (request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM)
 			check_write(model, queue, request);
+		else if (request->opcode == ABI_WR_RDMA_WRITE && queue->posted <= LOOK)
+			check_place(model, queue, request);
 	}
 }

@@ -61,8 +61,12 @@ struct overlaps {
 	struct overlap_pair lent; /* as `received`, with the send on another queue */
 	/* two WRITEs with immediate data to the same bytes, on one queue pair and on two */
 	struct overlap_pair overrun, trampled;
-	uint64_t imm_addr;  /* the remote address of the first such WRITE */
-	bool imm_apart;     /* such WRITEs had different addresses */
+	uint64_t imm_addr; /* the remote address of the first such WRITE */
+	bool imm_apart;    /* such WRITEs had different addresses */
+	/* two WRITEs without immediate data to the same bytes, on two queue pairs */
+	struct overlap_pair collided;
+	uint64_t plain_addr; /* as imm_addr and imm_apart, of WRITEs without immediate data */
+	bool plain_apart;
 	uint64_t sent_from; /* the buffer of the first send that was compared for `reused` */
 	bool sent_apart;    /* these sends had different buffers */
 	uint64_t deep;   /* pairs of `reused` at which four sends of the buffer were outstanding */

@@ -54,6 +54,7 @@ void queue_put(struct queue *queue)
 	free(queue->seen);
 	free(queue->astray);
 	free(queue->slots);
+	free(queue->stride);
 	free(queue->unordered);
 	free(queue->release);
 	free(queue->twice);

@@ -24,6 +24,7 @@
 struct model;
 struct overlaps;
 struct slots;
+struct stride;
 struct swapped;
 struct same_wr_id;
 
@@ -311,6 +312,7 @@ struct queue {
 	struct astray_seen *astray;   /* astray.h; NULL: nothing was */
 	struct unordered *unordered;  /* unordered.h; NULL: no such request was posted */
 	struct slots *slots;          /* slots.h; NULL: nothing was written */
+	struct stride *stride;        /* stride.h; NULL: no such request was posted */
 	struct swapped *swaps;        /* swapped.h: the last word of a compare-and-swap; or NULL */
 	struct read_release *release; /* read_release.h; NULL: none */
 	uint64_t spins;               /* posts in a row that swap that word: the first one was at */

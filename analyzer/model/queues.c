@@ -31,6 +31,7 @@
 #include "analyzer/model/serial.h"
 #include "analyzer/model/read_release.h"
 #include "analyzer/model/slots.h"
+#include "analyzer/model/stride.h"
 #include "analyzer/model/no_response.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/overflow.h"
@@ -121,6 +122,8 @@ static void check_pushed(struct model *model, struct queue *queue,
 {
 	overlap_check_request(model, queue);
 	crossing_check_request(model, queue);
+	if (queue->send)
+		stride_check_request(model, queue);
 	if (queue->datagrams)
 		grh_note_receive(model, queue);
 	if (model->lost && !queue->send && wr->nsge && queue->owner)

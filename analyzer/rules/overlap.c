@@ -13,6 +13,7 @@
 #include "analyzer/model/overlap.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/slots.h"
+#include "analyzer/model/stride.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/add_finding.h"
 
@@ -403,6 +404,57 @@ void mkey_007_slots(struct check *check, const struct life *life)
 	finding_step(finding, "written", &slots->first);
 }
 
+/* "each to the same 4 KiB at 0x7f00", "4 KiB each, to places 2 KiB apart from 0x7f00 on" */
+static void describe_place(const struct stride *stride, char *text, size_t size)
+{
+	char bytes[32], apart[32];
+	int64_t remote = stride->longest_remote;
+
+	words_bytes(stride->first.length, bytes);
+	if (!remote)
+		snprintf(text, size, "the same %s at 0x%" PRIx64 " of the peer", bytes,
+			 stride->first.remote);
+	else
+		snprintf(text, size,
+			 "places of the peer that are only %s apart, with %s each, from 0x%" PRIx64
+			 " on",
+			 words_bytes((uint64_t)(remote < 0 ? -remote : remote), apart), bytes,
+			 stride->first.remote);
+}
+
+/* MKEY-007: requests whose local address advances, and the remote one does not, or not enough. */
+void mkey_007_stride(struct check *check, const struct life *life)
+{
+	const struct stride *stride = life->sq ? life->sq->stride : NULL;
+	bool reads = stride && stride->first.opcode == ABI_WR_RDMA_READ;
+	char name[64], id[32], place[160];
+	struct finding *finding;
+
+	if (!stride || stride->longest < HABIT || life->sq->doubt)
+		return;
+	finding = check_add_hazard(check, RULE_MKEY_007, &stride->first.moment, life,
+				   "wr.rdma.remote_addr");
+	if (!finding)
+		return;
+	describe_place(stride, place, sizeof(place));
+	finding_text(&finding->says,
+		     "%s: %" PRIu64 " %ss in a row, outstanding together, from %s on, %s "
+		     "successive buffers, but %s %s: remote_addr %s.",
+		     object_name_text(life, name, sizeof(name)), stride->longest + 1,
+		     reads ? "IBV_WR_RDMA_READ" : "IBV_WR_RDMA_WRITE",
+		     event_id_text(stride->first.moment.id, id), reads ? "read into" : "write from",
+		     reads ? "from" : "to", place,
+		     stride->longest_remote ? "advanced by less than the length"
+					    : "did not advance with the buffer");
+	finding_text(
+		&finding->breaks, "%s",
+		reads ? "the program needs what follows at the peer: each buffer has the "
+			"same bytes"
+		      : "the peer needs more than the last one: each overwrites the one before");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "posted", &stride->first.moment);
+}
+
 /* WRITEs to memory that an earlier request reads from the peer: reported if frequent. */
 static void report_overtaken(struct check *check, const struct life *life)
 {
@@ -425,6 +477,34 @@ static void report_overtaken(struct check *check, const struct life *life)
 	finding_text(&finding->breaks,
 		     "the write is carried out first: without IBV_SEND_FENCE a device need not "
 		     "wait for the earlier request, which reads what was written");
+}
+
+/*
+ * WRITEs of two queue pairs to the same bytes: reported if frequent. If all go to one place, nobody
+ * may read the data, as in a benchmark.
+ */
+static void report_collided(struct check *check, const struct life *life)
+{
+	const struct overlap_pair *pair = &life->sq->overlaps->collided;
+	char name[64], earlier[96], later[96], bytes[32], other[64];
+	struct finding *finding = pair->n >= HABIT && life->sq->overlaps->plain_apart &&
+						  compare_contents(check, pair) != CONTENTS_SAME
+					  ? add_pair(check, RULE_MKEY_009, life, pair)
+					  : NULL;
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: the %s, writes to %s at 0x%" PRIx64 " of the peer, to which the %s on "
+		     "%s, which was outstanding, writes other bytes, and so do %" PRIu64 " others.",
+		     object_name_text(life, name, sizeof(name)),
+		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
+		     words_bytes(pair->length, bytes), pair->addr,
+		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
+		     name_other(check, life, pair->other, other), pair->n - 1);
+	finding_text(&finding->breaks,
+		     "the peer needs one of the two, or both: requests of two queue pairs have no "
+		     "order, so what is there at last may be either, or parts of both");
 }
 
 /* Report a send of data that a READ of another queue pair may not have brought yet. */
@@ -453,6 +533,7 @@ void mkey_009(struct check *check, const struct life *life)
 		return;
 	report_other_read(check, life);
 	report_overtaken(check, life);
+	report_collided(check, life);
 	if (!queue->overlaps->unfenced.n)
 		return;
 	finding = add_pair(check, RULE_MKEY_009, life, &queue->overlaps->unfenced);

@@ -369,7 +369,7 @@ static void describe_missing_event(const struct life *qp, struct finding *findin
 	else if (wake->filled && qp->arrival <= wake->polled.time)
 		finding_text(&finding->says,
 			     "%s The last poll of %s, at %s, had an array of %u and filled it: "
-			     "the messages were behind these, and no event tells of them.",
+			     "the messages were behind these, and no event reports them.",
 			     finding->says, cq->name, event_id_text(wake->polled.id, id),
 			     wake->filled);
 }

@@ -626,7 +626,7 @@ TEST(no_event_told_of_messages)
 
 	assert_string_equal(unread_because(&s, true, EVENT_FILLED, false),
 			    " The last poll of cq1, at 2:27, had an array of 1 and filled it: the "
-			    "messages were behind these, and no event tells of them.");
+			    "messages were behind these, and no event reports them.");
 	assert_string_equal(unread_because(&s, true, 0, false), "");
 	assert_string_equal(unread_because(&s, true, EVENT_FILLED, true), ""); /* they came later */
 	assert_string_equal(unread_because(&s, false, 0, false),

@@ -213,3 +213,152 @@ TEST(two_queue_pairs_write_to_the_same_place)
 	assert_int_equal(write_parts(ROUNDS, 512, false), 0);
 	assert_int_equal(write_parts(ROUNDS, 0, true), 0);
 }
+
+static void write_from(struct story *s, const struct ibv_qp *qp, uint64_t wr_id, uint64_t local,
+		       uint64_t remote, uint32_t bytes, uint8_t opcode)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_rdma *rdma = (struct event_rdma *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(rdma + 1);
+
+	event->object = W(qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = wr_id,
+				 .opcode = opcode,
+				 .flags = IBV_SEND_SIGNALED,
+				 .nsge = 1,
+				 .parts = WR_RDMA };
+	*rdma = (struct event_rdma){ .remote_addr = remote, .rkey = 0x21 };
+	*sge = (struct event_sge){ local, bytes, ends[0].mr.lkey };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*rdma) + sizeof(*sge)) / 8);
+}
+
+struct collision {
+	uint64_t rounds;
+	uint32_t bytes;
+	uint64_t step;  /* between the places of two rounds */
+	uint64_t apart; /* distance of the two buffers */
+	bool waits;     /* for the first WRITE */
+};
+
+/* Two queue pairs write to the same place, from their buffers. Returns the hazards of MKEY-009. */
+static uint64_t collide_writes(struct collision how)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	connect_others(&s);
+	for (uint64_t i = 0; i < how.rounds; i++) {
+		for (uint64_t k = 0; k < 2; k++) {
+			write_from(&s, k ? &others[0].qp : &ends[0].qp, i, AT + k * how.apart,
+				   AT + 1024 + i * how.step, how.bytes, IBV_WR_RDMA_WRITE);
+			if (how.waits)
+				story_poll(&s, 0, &ends[0].cq, i, IBV_WC_SUCCESS,
+					   k ? others[0].qp.qp_num : ends[0].qp.qp_num);
+		}
+	}
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&others[0].qp));
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_009];
+	if (found)
+		assert_non_null(strstr(story_only(&s, RULE_MKEY_009)->says,
+				       "writes to 128 bytes at 0x7400 of the peer, to which the "
+				       "IBV_WR_RDMA_WRITE with wr_id 0x0, "));
+	story_end(&s);
+	return found;
+}
+
+TEST(two_queue_pairs_write_to_one_place_at_once)
+{
+	const struct collision usual = { ROUNDS, 128, 128, 256, false };
+	struct collision other = usual;
+
+	assert_int_equal(collide_writes(usual), 1);
+	other.rounds--;
+	assert_int_equal(collide_writes(other), 0);
+	other = usual;
+	other.bytes = 64; /* a counter */
+	assert_int_equal(collide_writes(other), 0);
+	other = usual;
+	other.step = 0; /* a benchmark */
+	assert_int_equal(collide_writes(other), 0);
+	other = usual;
+	other.apart = 0; /* the same bytes */
+	assert_int_equal(collide_writes(other), 0);
+	other = usual;
+	other.waits = true;
+	assert_int_equal(collide_writes(other), 0);
+}
+
+struct row {
+	uint64_t n, local, remote;
+	uint8_t opcode;
+	bool waits;
+};
+
+static const char *post_row(struct story *s, struct row how)
+{
+	static char says[512];
+
+	says[0] = 0;
+	begin_story(s);
+	connect_others(s);
+	for (uint64_t i = 0; i < how.n; i++) {
+		write_from(s, &ends[0].qp, i, AT + i * how.local, AT + 1024 + i * how.remote, 128,
+			   how.opcode);
+		if (how.waits)
+			story_poll(s, 0, &ends[0].cq, i, IBV_WC_SUCCESS, ends[0].qp.qp_num);
+	}
+	story_do(s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(s, NULL);
+	for (size_t i = 0; i < s->findings->n; i++)
+		if (s->findings->all[i]->rule == RULE_MKEY_007)
+			snprintf(says, sizeof(says), "%s", s->findings->all[i]->says);
+	story_end(s);
+	return says;
+}
+
+static void expect_text(const char *says, const char *text)
+{
+	if (!strstr(says, text))
+		fail_msg("no '%s' in: %s", text, says);
+}
+
+TEST(remote_addr_does_not_advance)
+{
+	const struct row write = { 5, 128, 0, IBV_WR_RDMA_WRITE, false };
+	struct row other = write;
+	struct story s;
+
+	expect_text(post_row(&s, write),
+		    "5 IBV_WR_RDMA_WRITEs in a row, outstanding together, from 1:");
+	expect_text(post_row(&s, write),
+		    "but to the same 128 bytes at 0x7400 of the peer: remote_addr did "
+		    "not advance with the buffer.");
+	other.remote = 32;
+	expect_text(post_row(&s, other), "that are only 32 bytes apart");
+	other.remote = 120; /* a log, each record with a mark at its end */
+	assert_string_equal(post_row(&s, other), "");
+	other.remote = 128;
+	assert_string_equal(post_row(&s, other), "");
+	other = write;
+	other.n = 4;
+	assert_string_equal(post_row(&s, other), "");
+	other = write;
+	other.waits = true;
+	assert_string_equal(post_row(&s, other), "");
+	other = write;
+	other.local = 0;
+	assert_string_equal(post_row(&s, other), "");
+	other = write;
+	other.opcode = IBV_WR_RDMA_READ;
+	expect_text(post_row(&s, other),
+		    "read into successive buffers, but from the same 128 bytes");
+	other.remote = 64; /* windows that overlap */
+	assert_string_equal(post_row(&s, other), "");
+}
