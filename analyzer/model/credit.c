@@ -10,7 +10,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 
-enum { LOOK = 512 };
+enum { LOOK = 512, GRANTED = 4096 };
 
 static bool is_ready(const struct life *qp)
 {
@@ -58,6 +58,17 @@ static void check_answer(struct model *model, const struct trace_event *event,
 		end_credit(credit);
 }
 
+/* The number of receives that the last message of @post may grant: its immediate data; else 0. */
+static uint32_t find_granted(const struct post *post)
+{
+	const struct wr *wr = &post->wr[post->nwr - 1];
+
+	return (wr->opcode == ABI_WR_SEND_WITH_IMM || wr->opcode == ABI_WR_RDMA_WRITE_WITH_IMM) &&
+			       wr->imm > 1 && wr->imm <= GRANTED
+		       ? wr->imm
+		       : 0;
+}
+
 void credit_note_send(struct model *model, const struct trace_event *event, struct queue *sends)
 {
 	const struct life *qp = sends->owner;
@@ -80,7 +91,25 @@ void credit_note_send(struct model *model, const struct trace_event *event, stru
 	credit->needs = sent + 1;
 	credit->sent = moment_of(event);
 	credit->refilled = 0;
+	credit->granted = find_granted(event->post);
+	credit->refills = 0;
 	credit->followed = false;
+}
+
+/*
+ * Receives were posted after a message whose immediate data may say how many they will be: so it
+ * grants them if they are as many, whatever the order of a round is.
+ */
+static void refill_granted(struct queue_credit *credit, const struct trace_event *event)
+{
+	credit->refills += event->post->nwr;
+	if (event->id.thread != credit->sent.id.thread || credit->refills > credit->granted) {
+		credit->needs = 0;
+	} else if (credit->refills == credit->granted) {
+		credit->refilled = event->time;
+		if (credit->followed)
+			end_credit(credit);
+	}
 }
 
 void credit_note_refill(struct queue *receives, const struct trace_event *event)
@@ -90,6 +119,10 @@ void credit_note_refill(struct queue *receives, const struct trace_event *event)
 
 	if (!credit->needs)
 		return;
+	if (credit->granted) {
+		refill_granted(credit, event);
+		return;
+	}
 	/* two receives and no answer in between are of a round, which a barrier may begin */
 	if (event->post->nwr > 1 || (credit->refilled && credit->answers == sends)) {
 		credit->needs = 0;

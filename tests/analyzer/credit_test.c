@@ -157,3 +157,51 @@ TEST(receives_of_a_round_are_posted_before_the_next_one)
 	assert_int_equal(exchange_rounds(true), 1);
 	assert_int_equal(exchange_rounds(false), 0);
 }
+
+static void grant_at(struct story *s, uint32_t imm)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+
+	event->object = W(&ends[1].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = 2, .opcode = IBV_WR_SEND_WITH_IMM, .flags = IBV_SEND_SIGNALED, .imm = imm
+	};
+	story_event(s, 1, EVENT_POST, (sizeof(*event) + sizeof(*wr)) / 8);
+}
+
+/* Rounds of two messages, which process 2 grants by @imm before it posts their receives. */
+static uint64_t grant_rounds(uint32_t imm)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	for (int i = 0; i < 4; i++)
+		receive_at(&s, i % 2);
+	for (int i = 0; i < 6; i++) {
+		for (int k = 0; k < 2; k++)
+			send_at(&s, 0);
+		for (int k = 0; k < 2; k++)
+			poll_at(&s, 1, IBV_WC_RECV);
+		grant_at(&s, imm);
+		for (int k = 0; k < 2; k++)
+			receive_at(&s, 1);
+		poll_at(&s, 0, IBV_WC_RECV);
+		receive_at(&s, 0);
+	}
+	story_do(&s, 1, VERB_destroy_qp, 5, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_STATE_007];
+	story_end(&s);
+	return found;
+}
+
+TEST(immediate_data_say_how_many_receives_follow)
+{
+	assert_int_equal(grant_rounds(2), 1);
+	assert_int_equal(grant_rounds(3), 0);
+	assert_int_equal(grant_rounds(0), 0);
+}
