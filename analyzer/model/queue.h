@@ -165,7 +165,7 @@ struct queue_credit {
 	struct moment sent; /* the last message */
 	int64_t refilled;   /* when the next receive was posted; 0: not yet */
 	uint64_t answers;   /* posts of sends until then */
-	/* immediate data of that message, if they may be a number of receives; those posted since */
+	/* immediate data of that message, if they may count receives; those posted since */
 	uint32_t granted, refills;
 	bool followed;   /* the message with number `needs` has been posted */
 	bool beyond;     /* the peer does not count: it has sent more than receives were posted */

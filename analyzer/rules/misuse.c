@@ -1,6 +1,6 @@
 /*
- * COMPL-001, THREAD-001, and the findings of COMPL-005, LIFE-007 and THREAD-002 by `record
- * --strict`
+ * COMPL-001, THREAD-001, and findings of COMPL-005, COMPL-006, LIFE-007 and THREAD-002: misuse that
+ * the recorder sees, most of it by `record --strict`
  *
  * The recorder has found the misuse; this file words it.
  */
@@ -25,14 +25,14 @@ static void put_call(const struct writer_note_misuse *seen, char text[64])
 			 seen->verb < VERB_COUNT ? verb_infos[seen->verb].name : "a verb");
 }
 
-static struct finding *begin_misuse(struct check *check, enum rule_id rule,
-				    const struct model_misuse *misuse)
+static struct finding *begin_finding(struct check *check, enum rule_id rule,
+				     const struct model_misuse *misuse, bool hazard)
 {
 	const struct writer_note_misuse *seen = misuse->event->misuse;
-	struct finding *finding =
-		findings_add(check->findings, rule,
-			     findings_key(misuse->at.stack, seen->what,
-					  seen->field ? (uintptr_t)seen->field : seen->verb));
+	uint64_t key = findings_key(misuse->at.stack, seen->what,
+				    seen->field ? (uintptr_t)seen->field : seen->verb);
+	struct finding *finding = hazard ? findings_add_hazard(check->findings, rule, key)
+					 : findings_add(check->findings, rule, key);
 	char call[64];
 
 	if (!finding)
@@ -45,6 +45,12 @@ static struct finding *begin_misuse(struct check *check, enum rule_id rule,
 	finding_text(&finding->where, "%s: %s", call, object_names[misuse->object->kind]);
 	finding_text(&finding->object, "%s", misuse->object->name);
 	return finding;
+}
+
+static struct finding *begin_misuse(struct check *check, enum rule_id rule,
+				    const struct model_misuse *misuse)
+{
+	return begin_finding(check, rule, misuse, false);
 }
 
 static void end_misuse(struct finding *finding, const struct model_misuse *misuse)
@@ -110,6 +116,27 @@ void compl_005_strict(struct check *check, const struct model_misuse *misuse)
 			     "batch.",
 			     call, name);
 	}
+	end_misuse(finding, misuse);
+}
+
+/* COMPL-006: the value may also have been set for the next request, which would be unusual. */
+void compl_006_late(struct check *check, const struct model_misuse *misuse)
+{
+	struct finding *finding;
+
+	if (misuse->event->misuse->what != MISUSE_LATE_WR_ID)
+		return;
+	finding = begin_finding(check, RULE_COMPL_006, misuse, true);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "When ibv_wr_complete() was called on %s, wr_id had been changed since its "
+		     "last request was built, as in an earlier batch: that request has the wr_id "
+		     "from before, since ibv_wr_send() and the like take the value.",
+		     misuse->object->name);
+	finding_text(&finding->breaks,
+		     "the value was meant for that request, and not for the next one: its "
+		     "completion has another wr_id");
 	end_misuse(finding, misuse);
 }
 

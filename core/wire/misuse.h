@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The misuses that record --strict detects (struct event_misuse in event.h)
+ * The misuses that the recorder detects, most of them only with --strict (struct event_misuse in
+ * event.h)
  */
 
 /* The misuse as an enum value, and its name in a trace. */
@@ -15,7 +16,8 @@
 	_(DESTROY_INSIDE, "destroy-inside")  /* a QP with an open batch of its CQ; of: CQ */      \
 	_(OVERLAP, "overlap")                /* two threads in an object of a thread domain */   \
 	_(BATCH_SHARED, "batch-shared")      /* another thread ended this ibv_wr_* batch */  \
-	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is using the object */
+	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is using the object */           \
+	_(LATE_WR_ID, "late-wr-id")          /* wr_id of ibv_qp_ex was set behind its request */
 
 /* The functions of struct ibv_cq_ex that read a field. */
 #define EACH_CQ_FIELD(_)                                                                         \

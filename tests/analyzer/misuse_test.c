@@ -120,6 +120,20 @@ static void finds_iterator_misuse(void **state)
 
 TEST_ROWS(iterators, finds_iterator_misuse);
 
+TEST(wr_id_was_set_behind_its_request)
+{
+	struct event_misuse misuse = call_verb(MISUSE_LATE_WR_ID, VERB_wr_complete, &a_qp);
+	struct story s;
+
+	begin_story(&s);
+	story_misuses(&s, 0, &misuse);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_COMPL_006], 1);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_006)->says,
+			       "that request has the wr_id from before"));
+	story_end(&s);
+}
+
 TEST(a_field_was_read_outside_a_batch)
 {
 	struct event_misuse misuse =

@@ -92,6 +92,7 @@ struct builder *builder_claim(const struct ibv_qp_ex *qp)
 		return NULL;
 	}
 	b->qp = qp;
+	b->late = 0;
 	return builder_now = b;
 }
 

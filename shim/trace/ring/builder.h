@@ -29,6 +29,7 @@ struct builder {
 	_Atomic bool open;          /* started, and neither completed nor aborted */
 	bool cut;                   /* some requests of the batch did not fit */
 	bool carries;               /* payload of the batch was captured */
+	uint8_t late;               /* batches in which wr_id was set behind the last request */
 	uint32_t nwr;
 	uint32_t payload;      /* the number of the batch's captured payload; 0: none yet */
 	uint32_t size;         /* size of the memory at @at */

@@ -10,6 +10,7 @@
  */
 #include "shim/trace/verbs/post.h"
 
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/builder.h"
 #include "shim/trace/stack/site.h"
@@ -21,7 +22,8 @@
 #include <string.h>
 
 enum {
-	WR_BYTES = 1024, /* upper bound for one work request */
+	REPORTED_LATE = 2, /* batches */
+	WR_BYTES = 1024,   /* upper bound for one work request */
 	PART_BYTES = 16 << 10,
 	SGES = EVENT_POST_SGES,
 	LIST_MAX = EVENT_POST_WRS,
@@ -499,6 +501,19 @@ static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 }
 
 /*
+ * The value that wr_id has now is not that of the last request: it was set behind ibv_wr_send() or
+ * the like, which takes the value. Reported once, and not for a single batch: wr_id may have been
+ * reset.
+ */
+static __attribute__((noinline, cold)) void note_late_wr_id(struct builder *b,
+							    const struct ibv_qp *qp)
+{
+	if (b->late < REPORTED_LATE && ++b->late == REPORTED_LATE)
+		strict_report(&(struct misuse){
+			.what = MISUSE_LATE_WR_ID, .object = qp, .verb = VERB_wr_complete });
+}
+
+/*
  * Write the batch, which is already in the format of the ring. False: nothing is written. There is
  * no open batch if the recording began after ibv_wr_start(), if too many batches are open, or if
  * another thread has begun the batch.
@@ -516,6 +531,9 @@ INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_e
 		record_report_blind(BLIND_EXTENDED_QP, base);
 	if (!b)
 		return false;
+	if (__builtin_expect(b->last && b->last->wr_id != qp->wr_id, 0) && qp->wr_id &&
+	    verb == VERB_wr_complete)
+		note_late_wr_id(b, base);
 	on = __builtin_expect(recorder.special, 0)
 		     ? begin_special_built(post, verb, base, b)
 		     : begin_built(post, verb, base, b, site_of(post->list.frame), false);

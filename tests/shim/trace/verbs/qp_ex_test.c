@@ -171,6 +171,39 @@ TEST(built_post_is_one_event_of_64_bytes)
 }
 
 /* The elements first, the address afterwards: the parts are stored in their usual order. */
+/* A batch of one request: wr_id is set before it and behind it. */
+static void set_wr_id(uint64_t before, uint64_t behind)
+{
+	ibv_wr_start(&qp);
+	qp.wr_id = before;
+	ibv_wr_send(&qp);
+	qp.wr_id = behind;
+	HOLDS(ibv_wr_complete(&qp) == 0);
+}
+
+static void late_wr_id_body(void)
+{
+	struct ring ring;
+
+	begin_builders();
+	set_wr_id(1, 1);
+	set_wr_id(1, 0); /* reset */
+	set_wr_id(1, 2);
+	set_wr_id(2, 3);
+	set_wr_id(3, 4);
+	ring = session_ring(0);
+	for (int i = 0; i < 3; i++)
+		next_post(&ring, VERB_wr_complete, 1);
+	HOLDS(expect_event(&ring, EVENT_MISUSE));
+	next_post(&ring, VERB_wr_complete, 1);
+	next_post(&ring, VERB_wr_complete, 1);
+}
+
+TEST(wr_id_is_set_behind_its_request)
+{
+	in_child(late_wr_id_body);
+}
+
 static void parts_body(void)
 {
 	const struct event_post *post;
@@ -285,6 +318,7 @@ static void build_steps(bool slowly)
 	}
 	if (slowly)
 		ibv_wr_send(&other);
+	qp.wr_id = 0;
 	HOLDS(ibv_wr_complete(&qp) == 0);
 }
 
