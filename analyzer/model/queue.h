@@ -175,6 +175,13 @@ struct queue_credit {
 	struct moment first; /* the first such message */
 };
 
+/* SENDs without bytes: empty.h. */
+struct queue_empty {
+	bool never;       /* something else was sent */
+	uint64_t n, room; /* room: bytes of the receive of the first one */
+	struct moment first;
+};
+
 /* Datagrams to a receive queue since the last completion that was polled of it: datagram.c. */
 struct queue_flood {
 	uint64_t n, completed;       /* completed: of the queue, at that time */
@@ -328,6 +335,7 @@ struct queue {
 	struct queue_dry dry;
 	struct queue_credit credit;
 	struct queue_flood flood;
+	struct queue_empty empty;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
 	struct moment armed;      /* when a limit was armed last; the limit event disarms it */

@@ -20,6 +20,7 @@
 #include "analyzer/model/crossing.h"
 #include "analyzer/model/datagram.h"
 #include "analyzer/model/dry.h"
+#include "analyzer/model/empty.h"
 #include "analyzer/model/grh.h"
 #include "analyzer/model/steady.h"
 #include "analyzer/model/receive_level.h"
@@ -122,8 +123,10 @@ static void check_pushed(struct model *model, struct queue *queue,
 {
 	overlap_check_request(model, queue);
 	crossing_check_request(model, queue);
-	if (queue->send)
+	if (queue->send) {
 		stride_check_request(model, queue);
+		empty_check_request(model, queue);
+	}
 	if (queue->datagrams)
 		grh_note_receive(model, queue);
 	if (model->lost && !queue->send && wr->nsge && queue->owner)

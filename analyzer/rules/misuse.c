@@ -129,6 +129,8 @@ void compl_006_late(struct check *check, const struct model_misuse *misuse)
 	finding = begin_finding(check, RULE_COMPL_006, misuse, true);
 	if (!finding)
 		return;
+	finding->todo = "Set wr_id and wr_flags of struct ibv_qp_ex before ibv_wr_send() or the "
+			"like, which takes them (ibv_wr_post(3)).";
 	finding_text(&finding->says,
 		     "When ibv_wr_complete() was called on %s, wr_id had been changed since its "
 		     "last request was built, as in an earlier batch: that request has the wr_id "

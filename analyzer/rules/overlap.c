@@ -436,6 +436,8 @@ void mkey_007_stride(struct check *check, const struct life *life)
 				   "wr.rdma.remote_addr");
 	if (!finding)
 		return;
+	finding->todo = "Add the length of each request to remote_addr, too. Or, if each is to go "
+			"to the same place, wait until the peer has used the one before.";
 	describe_place(stride, place, sizeof(place));
 	finding_text(&finding->says,
 		     "%s: %" PRIu64 " %ss in a row, outstanding together, from %s on, %s "
@@ -494,6 +496,9 @@ static void report_collided(struct check *check, const struct life *life)
 
 	if (!finding)
 		return;
+	finding->todo =
+		"Give each queue pair its own part of the peer's memory, or post the second "
+		"write after the completion of the first one was polled.";
 	finding_text(&finding->says,
 		     "%s: the %s, writes to %s at 0x%" PRIx64 " of the peer, to which the %s on "
 		     "%s, which was outstanding, writes other bytes, and so do %" PRIu64 " others.",

@@ -394,6 +394,35 @@ void queue_005(struct check *check, const struct model_queue_problem *queue_prob
 	finding_step(finding, "posted", &queue_problem->moment);
 }
 
+enum { EMPTY = 4 };
+
+/* QUEUE-005: a queue pair sends only messages without bytes, to receives with room for some. */
+void queue_005_empty(struct check *check, const struct life *life)
+{
+	const struct queue_empty *empty = life->sq ? &life->sq->empty : NULL;
+	char name[64], id[32], bytes[32];
+	struct finding *finding;
+
+	if (!empty || empty->never || empty->n < EMPTY || life->sq->doubt)
+		return;
+	finding = check_add_hazard(check, RULE_QUEUE_005, &empty->first, life, "wr[0].num_sge");
+	if (!finding)
+		return;
+	finding->todo = "Set num_sge and the length of the SGE, or call ibv_wr_set_sge() or "
+			"ibv_wr_set_inline_data() after ibv_wr_send().";
+	finding_text(&finding->says,
+		     "All %" PRIu64 " requests of %s, from %s on, are IBV_WR_SENDs without SGEs, "
+		     "or with SGEs of length 0, and the peer's receives have %s: num_sge is 0, or "
+		     "no ibv_wr_set_sge() followed ibv_wr_send().",
+		     empty->n, object_name_text(life, name, sizeof(name)),
+		     event_id_text(empty->first.id, id), words_format_bytes(empty->room, bytes));
+	finding_text(&finding->breaks,
+		     "the messages are to have contents: no byte of them is sent, and the receiver "
+		     "finds what its buffer had before (byte_len is 0)");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "posted", &empty->first);
+}
+
 static bool is_dropped(const struct model_queue_problem *queue_problem)
 {
 	const struct queue_refusal *refusal = queue_problem->refusal;
