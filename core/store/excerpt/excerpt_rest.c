@@ -38,13 +38,13 @@ static const char numbers_sql[] =
 #undef NEW
 
 /*
- * A process without included events gets an empty row, unless it is after the last included
- * process.
+ * A process without included events gets an empty row, unless it is after the last process that a
+ * remaining thread refers to.
  */
 static const char processes_sql[] =
 	"CREATE TEMP TABLE used AS SELECT DISTINCT process AS id FROM thread WHERE events > 0;"
 	"DELETE FROM thread WHERE id > (SELECT coalesce(max(id), 0) FROM thread WHERE events > 0);"
-	"DELETE FROM process WHERE id > (SELECT coalesce(max(id), 0) FROM used);"
+	"DELETE FROM process WHERE id > (SELECT coalesce(max(process), 0) FROM thread);"
 	"UPDATE process SET thread = NULL, n = NULL WHERE id NOT IN used;"
 	"UPDATE fork SET child = NULL WHERE child NOT IN (SELECT id FROM process);"
 	"DELETE FROM environ WHERE process NOT IN used;"

@@ -216,6 +216,39 @@ TEST(an_object_brings_what_it_depends_on)
 	assert_int_equal(query_number("SELECT count(*) FROM wc"), 0);
 }
 
+static bool has_first_process(void *arg, const struct excerpt_item *item)
+{
+	(void)arg;
+	return item->id.thread != 2;
+}
+
+/* Thread 3, of the first process, began after the second process, whose thread has number 2. */
+TEST(a_process_remains_as_long_as_one_of_its_threads)
+{
+	struct writer *writer;
+	struct make_world one, two;
+	struct maker m[3];
+
+	trace_close(whole);
+	whole = NULL;
+	writer = make_writer(from);
+	make_thread(&m[0], writer, 0, 100, 101);
+	make_process(&m[0], 1, 0, 0, 0);
+	make_world(&m[0], &one, 17);
+	make_thread(&m[1], writer, 1, 200, 201);
+	make_process(&m[1], 1, 0, 0, 0);
+	make_world(&m[1], &two, 18);
+	make_thread(&m[2], writer, 2, 100, 102);
+	make_verb(&m[2], VERB_dereg_mr, MAKE_ARGS(MAKE_PTR(&one.mr)), 0, 0);
+	for (int i = 0; i < 3; i++)
+		make_end(&m[i]);
+	assert_int_equal(writer_finish(writer), 0);
+	assert_int_equal(trace_open(from, &whole), 0);
+	write_part(choose_by(has_first_process));
+	assert_int_equal(query_number("SELECT count(*) FROM thread"), 3);
+	assert_int_equal(query_number("SELECT count(*) FROM process"), 2);
+}
+
 TEST(a_failure_leaves_nothing)
 {
 	struct excerpt excerpt = EXCERPT_ALL;
