@@ -81,7 +81,8 @@ static bool choose_serial(struct replay *r)
 
 #define PATIENCE 5000000000ll /* ns without progress */
 
-enum { SPINS = 2048, LOOK_AFTER = 16, RETRY = 32, YIELDS = 64 }; /* empty polls; numbers of steps */
+/* empty polls; numbers of steps */
+enum { SPINS = 2048, LOOK_AFTER = 16, RETRY = 32, YIELDS = 64, HELD_MOST = 32 };
 
 /* A replay in progress. */
 struct play {
@@ -92,7 +93,8 @@ struct play {
 	struct gate gate; /* protects the replay's state */
 };
 
-static _Thread_local bool inside; /* of the gate */
+static _Thread_local bool inside;   /* of the gate */
+static _Thread_local uint32_t held; /* number of steps since it closed the gate; 0: it is open */
 
 static void report_progress(void *arg)
 {
@@ -226,19 +228,22 @@ static void note_sleep(void *arg)
 	player_note_wait();
 }
 
-static void leave_shared_gate(void *arg)
+static void leave_gate(void *arg)
 {
 	struct play *p = arg;
 
 	if (inside)
 		gate_leave(&p->gate);
 	inside = false;
+	if (held)
+		gate_open(&p->gate);
+	held = 0;
 }
 
 static bool enter_gate(struct play *p)
 {
 	if (inside && gate_is_closed(&p->gate))
-		leave_shared_gate(p);
+		leave_gate(p);
 	if (!inside)
 		inside = gate_enter(&p->gate);
 	return inside;
@@ -275,18 +280,42 @@ static void play_shared_step(struct play *p, struct ready_step *step, struct pro
 		adapt_spins(&spins, so_far->all);
 }
 
+static bool is_call(const struct ready_step *step)
+{
+	return step->event.kind == TRACE_CALL || step->event.kind == TRACE_RETURN;
+}
+
+/*
+ * Play a step with exclusive access, and keep that for some control verbs in a row: they are played
+ * one at a time anyway, and to hand over the lock takes longer than a verb.
+ */
+static int play_alone(struct play *p, struct ready_step *step, struct progress *so_far)
+{
+	int err;
+
+	if (!held)
+		enter_replay(p);
+	err = play_exclusively(p, step, so_far);
+	held++;
+	if (held == HELD_MOST || !is_call(step))
+		leave_gate(p);
+	return err < 0 ? err : 0;
+}
+
 static int play_step(void *arg, struct ready_step *step)
 {
 	struct progress so_far = { 0 };
 	struct play *p = arg;
 	unsigned int turns = 0;
-	int err;
 
-	while (p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) && enter_gate(p)) {
+	if (held && !is_call(step))
+		leave_gate(p);
+	while (!held && p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) &&
+	       enter_gate(p)) {
 		play_shared_step(p, step, &so_far);
 		if (so_far.all)
 			return 0;
-		leave_shared_gate(p);
+		leave_gate(p);
 		if (!so_far.waits || !player_is_late())
 			break;
 		/* a thread that only sleeps is never moved to an idle processor */
@@ -296,11 +325,10 @@ static int play_step(void *arg, struct ready_step *step)
 			player_sleep();
 	}
 	player_report_step();
+	if (p->r->options->pace > 0)
+		leave_gate(p);
 	wait_until_due(p->r, &step->event);
-	enter_replay(p);
-	err = play_exclusively(p, step, &so_far);
-	gate_open(&p->gate);
-	return err < 0 ? err : 0;
+	return play_alone(p, step, &so_far);
 }
 
 static void report_lost_step(void *arg, const struct ready_step *step, const struct wait *wait)
@@ -314,7 +342,7 @@ static void report_lost_step(void *arg, const struct ready_step *step, const str
 	else
 		snprintf(there, sizeof(there), "after the earlier events of thread %u",
 			 wait->player);
-	leave_shared_gate(p);
+	leave_gate(p);
 	enter_replay(p);
 	outcome_add_divergence(p->r->outcome,
 			       &(struct divergence){ .event = event->id,
@@ -330,7 +358,7 @@ static int play_threads(struct play *p)
 {
 	const struct pace_sharing sharing = { leave_replay, enter_replay, is_behind,
 					      await_others, note_sleep,   p };
-	const struct player_work work = { play_step, report_lost_step, leave_shared_gate, p,
+	const struct player_work work = { play_step, report_lost_step, leave_gate, p,
 					  p->r->options->timeout + PATIENCE };
 	int err;
 
