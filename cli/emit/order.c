@@ -385,6 +385,13 @@ static bool may_reorder(const struct order *order, const struct statement *s)
 	return s->completion && !is_counted(order, s);
 }
 
+/* Are both completions of one queue, whose order the program checks? */
+static bool is_same_queue(const struct statement *a, const struct statement *b)
+{
+	return !a->qp || !b->qp ||
+	       (a->qp == b->qp && (a->failed || b->failed || a->receive == b->receive));
+}
+
 /* Sort the completions of a poll in the order in which the program first expected their kind. */
 static void sort_poll(struct statement *at, size_t n)
 {
@@ -392,7 +399,8 @@ static void sort_poll(struct statement *at, size_t n)
 		struct statement moved = at[i];
 		size_t to = i;
 
-		for (; to && at[to - 1].text > moved.text; to--)
+		for (; to && at[to - 1].text > moved.text && !is_same_queue(&at[to - 1], &moved);
+		     to--)
 			at[to] = at[to - 1];
 		at[to] = moved;
 	}

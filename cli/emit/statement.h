@@ -39,7 +39,10 @@ struct statement {
 	uint64_t n;      /* of the event T:N */
 	uint32_t coming; /* for a wait: the text of the event after it */
 	bool event;      /* it is the event itself, not a wait before it */
-	bool completion; /* a completion that its thread waits for */
+	/* a completion that its thread waits for; of this queue pair, 0: not known */
+	bool completion;
+	bool receive, failed; /* its side; an error has none */
+	uint32_t qp;
 };
 
 /* Each distinct text once, from 1. */

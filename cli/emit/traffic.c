@@ -390,6 +390,20 @@ static int refuse_status(const struct program *program, const struct wc *wc)
 			      name ? name : "an unknown status");
 }
 
+/* The last statement is completion @wc. */
+static void mark_completion(const struct maker *maker, const struct wc *wc)
+{
+	struct script *script = &maker->program->scripts[maker->program->at.thread];
+	struct statement *last = script->n ? &script->at[script->n - 1] : NULL;
+
+	if (!last)
+		return;
+	last->completion = true;
+	last->receive = wc->opcode & IBV_WC_RECV;
+	last->failed = wc->status;
+	last->qp = wc->qp;
+}
+
 /* Add the statement for completion @wc, @times in a row. */
 static int add_completion(struct maker *maker, const struct poll *poll, const struct wc *wc,
 			  uint32_t times)
@@ -424,12 +438,8 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 		add_success(maker, wc);
 	phrase_addf(phrase, " });");
 	err = program_add(program, true);
-	if (!err) {
-		struct script *script = &program->scripts[program->at.thread];
-
-		if (script->n)
-			script->at[script->n - 1].completion = true;
-	}
+	if (!err)
+		mark_completion(maker, wc);
 	return err;
 }
 

@@ -147,3 +147,77 @@ TEST(a_wait_names_the_event_behind_it)
 	assert_string_equal(program.texts.at[program.blocks[2].at[0]->coming - 1], "event();");
 	assert_int_equal(program.blocks[2].at[1]->coming, 0);
 }
+
+/* A completion of a poll, whose text is its kind. */
+static void add_completion(const char *kind, uint32_t qp, bool receive, bool failed)
+{
+	struct script *script = &program.scripts[1];
+
+	phrase_addf(&program.phrase, "%s", kind);
+	assert_int_equal(program_add(&program, true), 0);
+	script->at[script->n - 1].completion = true;
+	script->at[script->n - 1].qp = qp;
+	script->at[script->n - 1].receive = receive;
+	script->at[script->n - 1].failed = failed;
+}
+
+static void begin_poll(uint64_t n)
+{
+	program.at = (struct event_id){ 1, n };
+	assert_int_equal(order_begin(&order, "t1", "e"), 0);
+}
+
+static char polled[16]; /* the kinds in order */
+
+static void note_kind(void *arg, const struct node *node, uint64_t n)
+{
+	size_t length = strlen(polled);
+
+	(void)arg;
+	(void)n;
+	assert_true(length + 1 < sizeof(polled));
+	polled[length] = *program.texts.at[node->text - 1];
+	polled[length + 1] = '\0';
+}
+
+/* Poll 1 has a, b and c, of three queue pairs; poll 2 has b, a and c, of @qps. */
+static void poll_twice(const uint32_t qps[3], bool receive, bool failed)
+{
+	begin_poll(1);
+	add_completion("a", 1, false, false);
+	add_completion("b", 2, false, false);
+	add_completion("c", 3, false, false);
+	assert_int_equal(order_end(&order), 0);
+	begin_poll(2);
+	add_completion("b", qps[0], receive, failed);
+	add_completion("a", qps[1], false, false);
+	add_completion("c", qps[2], false, false);
+	assert_int_equal(order_end(&order), 0);
+	*polled = '\0';
+	for (size_t i = 0; i < program.blocks[1].n; i++)
+		loops_visit(program.blocks[1].at[i], note_kind, NULL);
+}
+
+TEST(completions_of_different_queue_pairs_are_sorted)
+{
+	poll_twice((uint32_t[]){ 2, 1, 3 }, false, false);
+	assert_string_equal(polled, "abcabc");
+}
+
+TEST(completions_of_a_queue_keep_their_order)
+{
+	poll_twice((uint32_t[]){ 3, 3, 3 }, false, false);
+	assert_string_equal(polled, "abcbac");
+}
+
+TEST(a_send_and_a_receive_are_sorted)
+{
+	poll_twice((uint32_t[]){ 3, 3, 3 }, true, false);
+	assert_string_equal(polled, "abcabc");
+}
+
+TEST(an_error_may_be_of_either_queue)
+{
+	poll_twice((uint32_t[]){ 3, 3, 3 }, true, true);
+	assert_string_equal(polled, "abcbac");
+}
