@@ -161,6 +161,16 @@ static bool is_counted(const struct maker *maker, const struct call *call,
 	return maker->program->objects[call->object].events && args_is(field, ARG(cq_context));
 }
 
+enum { READS_EVERYWHERE = 16 }; /* at a time: every adapter has so many */
+
+/* Does the field have more outstanding reads than some adapters? */
+static bool is_many_reads(const struct field_info *field, const struct json_node *value)
+{
+	return (args_is(field, ARG(attr.max_rd_atomic)) ||
+		args_is(field, ARG(attr.max_dest_rd_atomic))) &&
+	       value->kind == JSON_INT && value->number > READS_EVERYWHERE;
+}
+
 /* Add a field whose value is not the recorded one: true if one was added. */
 static bool add_special(const struct argument_writer *w, const struct args_place *place)
 {
@@ -195,6 +205,15 @@ static bool add_special(const struct argument_writer *w, const struct args_place
 		maker->program->helpers |= HELPER_MTU;
 		phrase_addf(phrase, "mtu(");
 		names_add_enum(&phrase->text, field->names, enum_value(field, value));
+		phrase_addf(phrase, ")");
+		return true;
+	}
+	if (qp_attr && is_many_reads(field, value)) {
+		maker->program->helpers |= HELPER_READS;
+		phrase_addf(phrase, "reads(");
+		names_add_handle(maker->program, &phrase->text, w->call->object);
+		phrase_addf(phrase, ", ");
+		phrase_number(phrase, 'd', value->number);
 		phrase_addf(phrase, ")");
 		return true;
 	}

@@ -240,12 +240,13 @@ ANYHOW"\tif (wc->status != r->status || wc->wr_id != r->wr_id)\n"
 HOW"\tif (wc->status || how & ANY_SENDER)\n"
 ANYHOW"\tif (wc->status)\n"
 "\t\treturn 1;\n"
+"\tif (wc->opcode != r->opcode || !(wc->opcode & IBV_WC_RECV))\n"
+"\t\treturn wc->opcode == r->opcode;\n"
 MORE"\tif ((wc->wc_flags ^ r->wc_flags) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV) ||\n"
 MORE"\t    (r->wc_flags & IBV_WC_WITH_IMM && wc->imm_data != r->imm_data) ||\n"
 MORE"\t    (r->src_qp && wc->src_qp && wc->src_qp != r->src_qp))\n"
 MORE"\t\treturn 0;\n"
-"\treturn wc->opcode == r->opcode &&\n"
-"\t       (!(wc->opcode & IBV_WC_RECV) || wc->byte_len == r->byte_len);\n"
+"\treturn wc->byte_len == r->byte_len;\n"
 "}\n"
 "\n"
 "/* A completion as text, for differ(). */\n"
@@ -464,6 +465,17 @@ static const char mtu[] =
 "}\n"
 "\n";
 
+static const char reads[] =
+"/* The recorded number of reads at a time, or what the device here has. */\n"
+"static uint8_t reads(struct ibv_qp *qp, int recorded)\n"
+"{\n"
+"\tstruct ibv_device_attr attr;\n"
+"\tint most = ibv_query_device(qp->context, &attr) ? recorded : attr.max_qp_rd_atom;\n"
+"\n"
+"\treturn recorded < most ? recorded : most;\n"
+"}\n"
+"\n";
+
 static const char find_device[] =
 "/* The device, port and address that stand for the recorded ones: arguments of the program. */\n"
 "static void find_device(int argc, char **argv)\n"
@@ -576,6 +588,7 @@ void helpers_add(const struct program *program, struct text *text)
 		{ HELPER_MEMORY, memory },
 		{ HELPER_PATH, path },
 		{ HELPER_MTU, mtu },
+		{ HELPER_READS, reads },
 	};
 	int64_t timeout = 2 * (program->longest / NS);
 

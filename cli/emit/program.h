@@ -39,6 +39,7 @@ enum helper {
 	HELPER_BAD_SEND = 1 << 25,
 	HELPER_BAD_RECV = 1 << 26,
 	HELPER_SKIPS = 1 << 27,
+	HELPER_READS = 1 << 28,
 };
 
 enum { EMIT_THREADS = 256 };

@@ -301,18 +301,19 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 	return err ?: order_done_request(maker, wc, peer);
 }
 
+/* Add the fields of a receive, which those of an error and of a send lack. */
 static void add_success(struct maker *maker, const struct wc *wc)
 {
 	struct phrase *phrase = &maker->program->phrase;
 	uint32_t from;
 	char name[NAME_TEXT];
 
+	if (!(wc->opcode & IBV_WC_RECV))
+		return; /* Soft-RoCE sets flags of sends, too */
 	if (wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
 		maker->program->helpers |= HELPER_MORE;
-	if (wc->opcode & IBV_WC_RECV) {
-		phrase_addf(phrase, ", .byte_len = ");
-		phrase_number(phrase, 'd', wc->byte_len);
-	}
+	phrase_addf(phrase, ", .byte_len = ");
+	phrase_number(phrase, 'd', wc->byte_len);
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		phrase_addf(phrase, ",\n\t.wc_flags = IBV_WC_WITH_IMM, .imm_data = htobe32(");
 		phrase_number(phrase, 'x', wc->imm);
@@ -320,7 +321,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	} else if (wc->wc_flags & IBV_WC_WITH_INV) {
 		phrase_addf(phrase, ",\n\t.wc_flags = IBV_WC_WITH_INV");
 	}
-	if (maker->order.type[wc->qp] != IBV_QPT_UD || !(wc->opcode & IBV_WC_RECV))
+	if (maker->order.type[wc->qp] != IBV_QPT_UD)
 		return;
 	from = links_find_sender(&maker->links, wc, maker->program->time);
 	if (!from)
