@@ -177,12 +177,15 @@ static const char poll_ex[] =
 "}\n"
 "\n";
 
+static const char polling[] =
+"static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER; /* of a CQ, or of its events */\n"
+"\n";
+
 static const char aside[] =
 "/* Completions polled before they are expected: the device decides in which order they come. */\n"
 "enum { ASIDE = 16384 };\n"
 "static struct { void *cq; struct ibv_wc wc; } aside[ASIDE];\n"
 "static int asides;\n"
-"static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER;\n"
 "\n"
 HOW"/* How the next completion may differ, and how it is polled. */\n"
 HOW"enum { ANY_WR_ID = 1, ANY_SENDER = 2, BY_EX = 4 };\n"
@@ -575,6 +578,7 @@ void helpers_add(const struct program *program, struct text *text)
 		{ HELPER_REFUSED, refused },
 		{ HELPER_AWAIT, await },
 		{ HELPER_EX, poll_ex },
+		{ HELPER_ASIDE | HELPER_CQ_EVENT | HELPER_ACK, polling },
 		{ HELPER_ASIDE, aside },
 		{ HELPER_EXPECT, expect },
 		{ HELPER_PLAIN, expect_plain },
