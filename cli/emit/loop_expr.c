@@ -137,6 +137,12 @@ int loop_expr_fit(const struct nest *nest, const struct numbers *values, size_t 
 	return 0;
 }
 
+/* Its multiple may be too large for a signed number: that of a random wr_id. */
+static bool is_large(int64_t step)
+{
+	return step > INT32_MAX || step < INT32_MIN;
+}
+
 void loop_expr_add_steps(const struct loop_expr *expr, const struct nest *nest, struct text *text,
 			 bool first)
 {
@@ -151,7 +157,9 @@ void loop_expr_add_steps(const struct loop_expr *expr, const struct nest *nest, 
 			text_addf(text, "-");
 		first = false;
 		if (step != 1 && step != -1)
-			text_addf(text, "%" PRIu64 " * ", (uint64_t)(step < 0 ? -step : step));
+			text_addf(text, "%" PRIu64 "%s * ",
+				  step < 0 ? -(uint64_t)step : (uint64_t)step,
+				  is_large(step) ? "u" : "");
 		text_addf(text, "%s", loop_expr_variable(d));
 	}
 }

@@ -21,6 +21,7 @@ static const struct row rows[] = {
 	{ "growing_is_linear", { 5, 8, 11 }, 3, " + 3 * i", 0 },
 	{ "one_more_each_time_is_the_variable", { 0, 1, 2 }, 3, " + i", 0 },
 	{ "falling_is_linear", { 9, 7, 5 }, 3, " - 2 * i", 0 },
+	{ "a_large_step_is_unsigned", { 1, 5000000001 }, 2, " + 5000000000u * i", 0 },
 	{ "what_comes_again_is_a_short_table", { 1, 5, 2, 1, 5, 2 }, 6, NULL, 3 },
 	{ "anything_else_is_a_table", { 1, 5, 2, 8 }, 4, NULL, 4 },
 	{ "great_numbers_do_not_overflow", { INT64_MIN, INT64_MAX, INT64_MIN }, 3, NULL, 3 },
