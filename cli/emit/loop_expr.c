@@ -137,7 +137,7 @@ int loop_expr_fit(const struct nest *nest, const struct numbers *values, size_t 
 	return 0;
 }
 
-/* Its multiple may be too large for a signed number: that of a random wr_id. */
+/* May a multiple of the step be too large for a signed number? Between random wr_ids it is. */
 static bool is_large(int64_t step)
 {
 	return step > INT32_MAX || step < INT32_MIN;

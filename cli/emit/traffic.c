@@ -481,6 +481,14 @@ uint32_t traffic_count_acknowledged(struct maker *maker, const struct poll *poll
 	return n;
 }
 
+static const char destroyed[] =
+	"a completion of a queue pair that was destroyed: a device may drop it";
+
+static bool is_destroyed(const struct program *program, uint32_t qp)
+{
+	return qp && trace_object(program->trace, qp)->destroyed_at < program->time;
+}
+
 int traffic_add_poll(struct maker *maker, const struct poll *poll)
 {
 	struct program *program = maker->program;
@@ -506,6 +514,11 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 	for (uint32_t i = 0; !err && i < poll->nwc;) {
 		uint32_t same = count_equal_wcs(poll, i);
 
+		if (is_destroyed(program, poll->wc[i].qp)) {
+			err = program_leave_out(program, "ibv_poll_cq", destroyed);
+			i += same;
+			continue;
+		}
 		for (uint32_t j = 0; !err && j < same; j++)
 			err = order_completion(maker, &poll->wc[i + j]);
 		if (!err)

@@ -176,9 +176,8 @@ rping_becomes_a_program() {
 		wait" >rping.log 2>&1
 	emit rping && runs rping
 }
-# The program of this recording acknowledges, but has no events.
-acknowledgements_without_events_are_a_program() {
-	tar -xJf "$root/tests/stored/traces.tar.xz" ./demo_bug.db && emit demo_bug && runs demo_bug
+stored_becomes_a_program() { # name
+	tar -xJf "$root/tests/stored/traces.tar.xz" "./$1.db" && emit "$1" && runs "$1"
 }
 two_sides_of_one_job_are_a_program() {
 	"$VERBATIM" emit s.db t.db -o sides.c && builds sides && runs sides
@@ -273,7 +272,8 @@ try_in_turn memory_is_of_the_program_and_not_of_its_events
 try one_side_is_refused
 try_in_turn one_side_and_a_made_end_are_a_program
 try_in_turn rping_becomes_a_program
-try_in_turn acknowledgements_without_events_are_a_program
+try_in_turn "acknowledgements without events" stored_becomes_a_program demo_bug
+try_in_turn "a completion of a destroyed queue pair" stored_becomes_a_program life_005
 try_in_turn two_sides_of_one_job_are_a_program
 try a_verb_without_a_place_is_named
 try a_program_that_is_no_trace_is_refused
