@@ -12,6 +12,7 @@
 
 #include "shim/soft/fabric/memcheck.h"
 #include "shim/soft/fabric/pages.h"
+#include "shim/soft/fabric/process.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/stage.h"
 
@@ -77,7 +78,7 @@ static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged
 /* Copy within this process. The program may have unmapped memory of either list. */
 static int put_guarded(struct copy_list *from, struct copy_list *to)
 {
-	int err = memcheck_watches ? -EPERM : copy_vm(process_vm_writev, getpid(), from, to);
+	int err = memcheck_watches ? -EPERM : copy_vm(process_vm_writev, process_pid(), from, to);
 
 	if (err != -EPERM && err != -ENOSYS)
 		return err;
@@ -195,7 +196,7 @@ static bool write_own_memory(const struct iovec *to, const uint8_t *from, size_t
 {
 	struct iovec local = { (void *)from, n }, remote = { to->iov_base, n };
 
-	return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) >= 0 ||
+	return process_vm_writev(process_pid(), &local, 1, &remote, 1, 0) >= 0 ||
 	       (errno != EPERM && errno != ENOSYS);
 }
 

@@ -121,6 +121,18 @@ int process_new_epoch(void)
 	return 0;
 }
 
+int process_pid(void)
+{
+	static uint64_t own; /* | epoch | process ID | */
+	uint64_t epoch = process_epoch(), known = __atomic_load_n(&own, __ATOMIC_RELAXED);
+
+	if (epoch && known >> 32 == epoch)
+		return (int)known;
+	known = epoch << 32 | (uint32_t)getpid();
+	__atomic_store_n(&own, known, __ATOMIC_RELAXED);
+	return (int)known;
+}
+
 static uint64_t ns_of(clockid_t clock)
 {
 	struct timespec ts;

@@ -25,6 +25,9 @@ static inline uint32_t process_epoch(void)
 	return *process_epoch_page;
 }
 
+/* The process ID, without a system call. */
+int process_pid(void);
+
 /* Set a new epoch, if the epoch is 0. 0 or -errno. */
 int process_new_epoch(void);
 

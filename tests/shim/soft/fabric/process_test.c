@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "shim/soft/fabric/process.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
@@ -314,6 +315,8 @@ static int in_child(struct end *e)
 	/* inherited objects stay dead beside new ones */
 	if (ibv_poll_cq(e->cq, 1, &wc) >= 0)
 		return 2;
+	if (process_pid() != getpid())
+		return 3;
 	end_close(&own);
 	return 0;
 }
@@ -322,8 +325,10 @@ TEST(child_begins_anew)
 {
 	struct two *t = *state;
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	assert_int_equal(process_pid(), getpid());
+	pid = fork();
 	if (!pid)
 		_exit(in_child(&t->e));
 	waitpid(pid, &status, 0);
