@@ -241,7 +241,7 @@ static void write_icrc(uint8_t *packet, size_t size, uint32_t damage, uint16_t n
 	inet_pton(AF_INET6, "::ffff:" HERE, &ends.dst);
 	inet_pton(AF_INET6, "::ffff:" THERE, &ends.src);
 	if (size >= HEADER_BTH_SIZE + HEADER_ICRC) {
-		crc = icrc_add_bth(icrc_begin(&ends, size), packet);
+		crc = icrc_add_bth(icrc_begin(&(struct icrc_start){ 0 }, &ends, size), packet);
 		crc = icrc_add(crc, packet + HEADER_BTH_SIZE, size - HEADER_BTH_SIZE - HEADER_ICRC);
 		icrc_write(crc ^ damage, packet + size - HEADER_ICRC);
 	}

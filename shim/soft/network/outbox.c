@@ -94,7 +94,7 @@ void outbox_add(struct outbox *box, const struct route *route, struct header *he
 	next_piece(box, packet->head, head);
 	packet->size = head + len + pad + HEADER_ICRC;
 	ends.id = packet->number = find_number(box, packet);
-	crc = icrc_begin(&ends, packet->size);
+	crc = icrc_begin(&box->last, &ends, packet->size);
 	crc = icrc_add_bth(crc, packet->head);
 	crc = icrc_add(crc, packet->head + HEADER_BTH_SIZE, head - HEADER_BTH_SIZE);
 	if (len)

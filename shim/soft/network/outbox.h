@@ -20,12 +20,14 @@ struct outbox {
 		uint8_t tail[3 + HEADER_ICRC]; /* padding and ICRC */
 	} packet[OUTBOX_PACKETS];
 	struct iovec piece[OUTBOX_PIECES];
+	struct icrc_start last; /* of the last packet */
 };
 
 static inline void outbox_init(struct outbox *box)
 {
 	box->packets = 0;
 	box->pieces = 0;
+	box->last.len = 0;
 }
 
 /*

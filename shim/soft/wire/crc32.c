@@ -54,6 +54,16 @@ static inline uint32_t add_eight(uint32_t crc, const uint8_t *at)
 	       table[1][high >> 16 & 0xff] ^ table[0][high >> 24];
 }
 
+static inline uint32_t add_four(uint32_t crc, const uint8_t *at)
+{
+	uint32_t word;
+
+	memcpy(&word, at, sizeof(word));
+	word = le32toh(word) ^ crc;
+	return table[3][word & 0xff] ^ table[2][word >> 8 & 0xff] ^ table[1][word >> 16 & 0xff] ^
+	       table[0][word >> 24];
+}
+
 #if defined(__x86_64__)
 enum { FOLDED = 128 /* bytes: from this length on, it is faster */ };
 
@@ -112,6 +122,11 @@ uint32_t crc32_add(uint32_t crc, const void *data, size_t len)
 #endif
 	for (; len >= 8; len -= 8, at += 8)
 		crc = add_eight(crc, at);
+	if (len >= 4) {
+		crc = add_four(crc, at);
+		at += 4;
+		len -= 4;
+	}
 	for (; len; len--)
 		crc = crc >> 8 ^ table[0][(crc ^ *at++) & 0xff];
 	return crc;

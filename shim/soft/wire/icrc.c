@@ -18,6 +18,7 @@
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/udp.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "shim/soft/wire/crc32.h"
@@ -25,7 +26,11 @@
 
 #define SEED 0xdebb20e3u /* the CRC of 8 bytes of ones */
 
-enum { BTH_MASKED = 4 }; /* offset of the byte with the congestion marks */
+enum {
+	BTH_MASKED = 4, /* offset of the byte with the congestion marks */
+	/* bytes of the IP and UDP headers after the identification */
+	AFTER_ID = sizeof(struct iphdr) - offsetof(struct iphdr, frag_off) + sizeof(struct udphdr),
+};
 
 static uint32_t add_udp(uint32_t crc, uint16_t src_port, size_t len)
 {
@@ -46,7 +51,6 @@ static uint32_t add_ipv4(uint32_t crc, const struct icrc_ends *ends, size_t len)
 		.ihl = sizeof(ip) / 4,
 		.tos = 0xff,
 		.tot_len = htons(sizeof(ip) + sizeof(struct udphdr) + len),
-		.id = htons(ends->id),
 		.frag_off = htons(IP_DF),
 		.ttl = 0xff,
 		.protocol = IPPROTO_UDP,
@@ -77,11 +81,32 @@ static bool is_ipv4(const struct icrc_ends *ends)
 	return IN6_IS_ADDR_V4MAPPED(&ends->dst);
 }
 
-uint32_t icrc_begin(const struct icrc_ends *ends, size_t len)
+/*
+ * What an identification of IPv4 changes: its CRC, since a CRC is linear, and of the bytes of both
+ * headers after it.
+ */
+static uint32_t effect_of_id(uint16_t id)
 {
-	uint32_t crc = is_ipv4(ends) ? add_ipv4(SEED, ends, len) : add_ipv6(SEED, ends, len);
+	const uint8_t bytes[AFTER_ID + sizeof(id)] = { id >> 8, id & 0xff };
 
-	return add_udp(crc, ends->src_port, len);
+	return crc32_add(0, bytes, sizeof(bytes));
+}
+
+static bool is_same_path(const struct icrc_ends *a, const struct icrc_ends *b)
+{
+	return a->src_port == b->src_port && !memcmp(&a->src, &b->src, sizeof(a->src)) &&
+	       !memcmp(&a->dst, &b->dst, sizeof(a->dst));
+}
+
+uint32_t icrc_begin(struct icrc_start *last, const struct icrc_ends *ends, size_t len)
+{
+	uint32_t crc;
+
+	if (last->len != len || !is_same_path(&last->ends, ends)) {
+		crc = is_ipv4(ends) ? add_ipv4(SEED, ends, len) : add_ipv6(SEED, ends, len);
+		*last = (struct icrc_start){ *ends, len, add_udp(crc, ends->src_port, len) };
+	}
+	return ends->id && is_ipv4(ends) ? last->crc ^ effect_of_id(ends->id) : last->crc;
 }
 
 uint32_t icrc_add_bth(uint32_t crc, const uint8_t *bth)
@@ -125,13 +150,14 @@ static bool is_ipv4_id_diff(uint32_t diff, size_t len)
 	return !(crc32_back(diff, after + 4) & 0xffbf0000);
 }
 
-bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t len)
+bool icrc_is_good(struct icrc_start *last, const struct icrc_ends *ends, const uint8_t *packet,
+		  size_t len)
 {
 	uint32_t crc;
 
 	if (len < HEADER_BTH_SIZE + HEADER_ICRC)
 		return false;
-	crc = icrc_add_bth(icrc_begin(ends, len), packet);
+	crc = icrc_add_bth(icrc_begin(last, ends, len), packet);
 	crc = crc32_add(crc, packet + HEADER_BTH_SIZE, len - HEADER_BTH_SIZE - HEADER_ICRC);
 	crc ^= read_icrc(packet + len - HEADER_ICRC);
 	return !crc || (is_ipv4(ends) && is_ipv4_id_diff(crc, len));

@@ -15,8 +15,19 @@ struct icrc_ends {
 	uint16_t id;              /* identification of the IPv4 header, or its likely value */
 };
 
-/* Begin the CRC with the IP and UDP headers of a packet that has @len bytes after them. */
-uint32_t icrc_begin(const struct icrc_ends *ends, size_t len);
+/* The IP and UDP headers of a packet that has @len bytes after them; all zero: of none. */
+struct icrc_start {
+	struct icrc_ends ends;
+	size_t len;
+	uint32_t crc; /* for identification 0 */
+};
+
+/*
+ * Begin the CRC with the IP and UDP headers of a packet that has @len bytes after them. *@last: the
+ * headers of an earlier packet, which becomes this one; if they differ in the identification only,
+ * less is computed.
+ */
+uint32_t icrc_begin(struct icrc_start *last, const struct icrc_ends *ends, size_t len);
 
 /*
  * Continue with the base transport header, of which some bits are masked. icrc_add(): with other
@@ -30,9 +41,11 @@ void icrc_write(uint32_t crc, uint8_t *to);
 
 /*
  * Is the ICRC at the end of the packet of @len bytes correct? The identification of an IPv4 header
- * may have any value, and DF may be missing, since a UDP socket does not report them.
+ * may have any value, and DF may be missing, since a UDP socket does not report them. *@last: as
+ * above.
  */
-bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t len);
+bool icrc_is_good(struct icrc_start *last, const struct icrc_ends *ends, const uint8_t *packet,
+		  size_t len);
 
 /*
  * Does a change of only bit @bit make the ICRC of any packet of @len bytes wrong, whatever its

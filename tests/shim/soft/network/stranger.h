@@ -206,7 +206,7 @@ HELPER void send_from(int fd, const char *address, struct header *h, const uint8
 	size = header_write(h, packet);
 	memcpy(packet + size, payload, len);
 	size += len + pad + HEADER_ICRC;
-	crc = icrc_add_bth(icrc_begin(&ends, size), packet);
+	crc = icrc_add_bth(icrc_begin(&(struct icrc_start){ 0 }, &ends, size), packet);
 	crc = icrc_add(crc, packet + HEADER_BTH_SIZE, size - HEADER_BTH_SIZE - HEADER_ICRC);
 	icrc_write(crc ^ damage, packet + size - HEADER_ICRC);
 	assert_int_equal(sendto(fd, packet, size, 0, (struct sockaddr *)&to, sizeof(to)), size);
@@ -289,7 +289,7 @@ HELPER void judge_packet(const uint8_t *packet, size_t size, uint16_t port)
 	inet_pton(AF_INET6, "::ffff:127.0.0.1", &ends.src);
 	inet_pton(AF_INET6, "::ffff:127.0.0.2", &ends.dst);
 	for (; ends.id < TRAIN && !packet_is_sound; ends.id++) {
-		crc = icrc_add_bth(icrc_begin(&ends, size), packet);
+		crc = icrc_add_bth(icrc_begin(&(struct icrc_start){ 0 }, &ends, size), packet);
 		crc = icrc_add(crc, packet + HEADER_BTH_SIZE, size - HEADER_BTH_SIZE - HEADER_ICRC);
 		icrc_write(crc, wanted);
 		packet_is_sound = !memcmp(wanted, packet + size - HEADER_ICRC, HEADER_ICRC);
