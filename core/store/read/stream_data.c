@@ -283,53 +283,62 @@ static inline bool repeats_poll(const struct stream *s, const struct last_event 
 	return true;
 }
 
+/*
+ * Should the next event be compared with this one? The buffers of a program may take turns: then no
+ * event is there again, and only some are compared.
+ */
+static inline bool is_worth_noting(struct last_event *last, bool again)
+{
+	enum { MISSES = 16, RETRY = 1024 };
+
+	last->misses = again || last->misses == RETRY ? 0 : last->misses + 1;
+	if (last->misses > MISSES)
+		last->kind = 0;
+	return last->misses <= MISSES;
+}
+
 static inline bool is_shared(const struct last_event *last, const struct room *room)
 {
 	return last->object && last->room == room && last->clears == room->clears;
 }
 
-/* Note the current post, which begins at @at; @object: of the last one, if it is that again. */
-static void note_last_post(struct stream *s, const struct block_position *at, uint32_t kind,
-			   const struct post *post, uint32_t nsge, uint32_t object)
+/* Note the current post; @object: of the last one, if it is that again. */
+static void note_last_post(struct stream *s, uint32_t kind, const struct post *post, uint32_t nsge,
+			   uint32_t object)
 {
-	bool usual = post->nwr == 1 && !block_get(&s->block, COLUMN_parts, at->at[FAMILY_WR]);
+	const uint32_t *at = s->position.at;
 
 	*s->last_post = (struct last_event){
-		.kind = usual ? kind : 0,
-		.at = at->at[FAMILY_POST],
-		.part = at->at[FAMILY_WR],
-		.sge = at->at[FAMILY_SGE],
+		.kind = post->nwr == 1 && !GET(s, parts, WR) ? kind : 0,
+		.at = at[FAMILY_POST],
+		.part = at[FAMILY_WR],
+		.sge = at[FAMILY_SGE],
 		.parts = post->nwr,
 		.nsge = nsge,
 		.post = post,
 		.object = object,
 		.room = s->room,
 		.clears = s->room ? s->room->clears : 0,
+		.misses = s->last_post->misses,
 	};
 }
 
-int stream_set_post_object(struct stream *s, struct trace_event *event, uint32_t object)
+int stream_replace_post(struct stream *s, struct trace_event *event, uint32_t object)
 {
-	struct post *post = (struct post *)event->post;
+	struct post *post = room_take(s->room, sizeof(*post));
 
-	if (post->object == object && object)
-		return 0;
-	event->again = event->again && s->last_post->object == object;
-	if (post->object) {
-		post = room_take(s->room, sizeof(*post));
-		if (!post)
-			return log_err(-ENOMEM, "read an event");
-		*post = *event->post;
-		event->post = s->last_post->post = post;
-	}
+	if (!post)
+		return log_err(-ENOMEM, "read an event");
+	*post = *event->post;
 	post->object = s->last_post->object = object;
+	event->post = s->last_post->post = post;
+	event->again = false;
 	return 0;
 }
 
 static __attribute__((noinline)) int make_whole_post(struct stream *s, struct trace_event *event,
 						     uint32_t kind)
 {
-	struct block_position at = s->position;
 	struct post *post = make_post(s);
 	uint32_t nwr = post ? post->nwr : 0, nsge = count_sges(s, nwr);
 	struct wr *wrs = reserve_elements(s, &s->wrs, &s->wrs_size, nwr, sizeof(*wrs));
@@ -340,6 +349,8 @@ static __attribute__((noinline)) int make_whole_post(struct stream *s, struct tr
 		return log_err(-ENOMEM, "read an event");
 	post->verb = kind_verb(kind & KIND_MASK);
 	post->wr = wrs;
+	if (is_worth_noting(s->last_post, event->again))
+		note_last_post(s, kind, post, nsge, event->again ? s->last_post->object : 0);
 	fill_sges(s, sges, nsge);
 	for (uint32_t i = 0, next = 0; i < nwr; i++) {
 		fill_wr(s, &wrs[i], !post_is_send(post));
@@ -347,7 +358,6 @@ static __attribute__((noinline)) int make_whole_post(struct stream *s, struct tr
 		next += wrs[i].nsge;
 	}
 	event->post = post;
-	note_last_post(s, &at, kind, post, nsge, event->again ? s->last_post->object : 0);
 	return 0;
 }
 
@@ -394,7 +404,8 @@ static inline void note_last_poll(struct stream *s, struct last_event *last, uin
 	*last = (struct last_event){ .kind = kind & KIND_EXTRA ? 0 : kind,
 				     .at = s->position.at[FAMILY_POLL],
 				     .part = s->position.at[FAMILY_WC],
-				     .parts = nwc };
+				     .parts = nwc,
+				     .misses = last->misses };
 }
 
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
@@ -411,7 +422,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 	poll->wc = wcs;
 	last = last_event_of(s, kind, poll->handle);
 	event->again = repeats_poll(s, last, kind);
-	if (!event->again)
+	if (is_worth_noting(last, event->again) && !event->again)
 		note_last_poll(s, last, kind, nwc);
 	for (uint32_t i = 0; i < nwc; i++) {
 		fill_wc(s, &wcs[i]);

@@ -88,6 +88,7 @@ struct last_event {
 	uint32_t object;         /* of the post; 0: not known, so its structure is not shared */
 	unsigned int clears;
 	const struct room *room;
+	unsigned int misses; /* number of events since the last one that was there again */
 };
 
 enum { LAST_EVENTS = 32 };
@@ -168,11 +169,25 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_notify(struct stream *s, struct trace_event *event);
 
+/* Give the post a structure of its own, with another object. 0 or -ENOMEM after log_err(). */
+int stream_replace_post(struct stream *s, struct trace_event *event, uint32_t object);
+
 /*
- * Set the object of the post that was made last. If its structure is that of an earlier post with
- * another object, it gets its own. 0 or -ENOMEM after log_err().
+ * Set the object of the post that was made last; another object than that of the post before it,
+ * whose structure it may have, makes it another post. 0 or -ENOMEM after log_err().
  */
-int stream_set_post_object(struct stream *s, struct trace_event *event, uint32_t object);
+static inline int stream_set_post_object(struct stream *s, struct trace_event *event,
+					 uint32_t object)
+{
+	struct post *post = (struct post *)event->post;
+
+	if (!post->object) { /* a new structure */
+		event->again = event->again && s->last_post->object == object;
+		post->object = s->last_post->object = object;
+		return 0;
+	}
+	return post->object == object ? 0 : stream_replace_post(s, event, object);
+}
 
 /*
  * A block was loaded: note which members are equal in all of its rows. 0 or -ENOMEM after
