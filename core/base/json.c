@@ -3,7 +3,6 @@
  */
 #include "core/base/json.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /*
@@ -60,17 +59,17 @@ void json_put_text(struct json *json, const char *name, const char *text)
 void json_put_int(struct json *json, const char *name, int64_t value)
 {
 	json_put_name(json, name);
-	text_addf(json->out, "%" PRId64, value);
+	text_number(json->out, value);
 }
 
 void json_put_uint(struct json *json, const char *name, uint64_t value)
 {
 	json_put_name(json, name);
-	text_addf(json->out, "%" PRIu64, value);
+	text_unsigned(json->out, value);
 }
 
 void json_put_bool(struct json *json, const char *name, bool value)
 {
 	json_put_name(json, name);
-	text_addf(json->out, value ? "true" : "false");
+	text_add(json->out, value ? "true" : "false", value ? 4 : 5);
 }

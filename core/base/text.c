@@ -56,17 +56,26 @@ void text_addf(struct text *text, const char *format, ...)
 	text->used += (size_t)n;
 }
 
-void text_number(struct text *text, int64_t number)
+static void add_number(struct text *text, uint64_t left, bool negative)
 {
 	char digits[24], *at = digits + sizeof(digits);
-	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
 	do
 		*--at = (char)('0' + left % 10);
 	while (left /= 10);
-	if (number < 0)
+	if (negative)
 		*--at = '-';
 	text_add(text, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void text_number(struct text *text, int64_t number)
+{
+	add_number(text, number < 0 ? -(uint64_t)number : (uint64_t)number, number < 0);
+}
+
+void text_unsigned(struct text *text, uint64_t number)
+{
+	add_number(text, number, false);
 }
 
 void text_cut(struct text *text, size_t used)
@@ -97,22 +106,36 @@ static void add_escape(struct text *text, uint32_t code)
 		text_addf(text, "\\u%04x", code ? code : 0xfffdu);
 }
 
+/* Is the character the same in a JSON string? */
+static inline bool is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Add the first character, which is not a plain one. Returns its length. */
+static size_t add_unusual(struct text *text, const char *bytes, size_t n)
+{
+	uint32_t code = (unsigned char)*bytes;
+	size_t length = printable_utf8(bytes, n, &code);
+
+	if (length && code != '"' && code != '\\' && printable_code(code))
+		text_add(text, bytes, length);
+	else
+		add_escape(text, code);
+	return length ? length : 1;
+}
+
 void text_json(struct text *text, const char *bytes, size_t n)
 {
-	text_char(text, '"');
-	while (n) {
-		uint32_t code = (unsigned char)*bytes;
-		size_t length = 1;
+	const char *end = bytes + n, *from = bytes;
 
-		if (code < ' ' || code >= 0x7f)
-			length = printable_utf8(bytes, n, &code);
-		if (length && code != '"' && code != '\\' && printable_code(code))
-			text_add(text, bytes, length);
-		else
-			add_escape(text, code);
-		length = length ? length : 1;
-		bytes += length;
-		n -= length;
+	text_char(text, '"');
+	while (bytes < end) {
+		for (from = bytes; bytes < end && is_plain(*bytes); bytes++)
+			;
+		text_add(text, from, (size_t)(bytes - from));
+		if (bytes < end)
+			bytes += add_unusual(text, bytes, (size_t)(end - bytes));
 	}
 	text_char(text, '"');
 }

@@ -15,6 +15,7 @@ struct text {
 void text_add(struct text *text, const char *bytes, size_t n);
 void text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_number(struct text *text, int64_t number); /* in decimal */
+void text_unsigned(struct text *text, uint64_t number);
 void text_cut(struct text *text, size_t used);
 
 /*
