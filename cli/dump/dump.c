@@ -19,6 +19,7 @@
 #include "cli/format.h"
 #include "cli/pager.h"
 #include "cli/screen.h"
+#include "core/base/digits.h"
 #include "core/base/style.h"
 #include "cli/dump/job.h"
 #include "cli/dump/json_event.h"
@@ -110,7 +111,7 @@ static FILE *begin_continuation(struct dump *d)
 	}
 	line_end(&d->line);
 	d->render.out = line_begin(&d->line);
-	fprintf(d->render.out, "%*s", MORE, "");
+	print_blanks(d->render.out, MORE);
 	return d->render.out;
 }
 
@@ -157,31 +158,54 @@ static void print_time(FILE *out, int64_t time)
 {
 	enum { SECOND = 1000000000 };
 	uint64_t ns = time < 0 ? -(uint64_t)time : (uint64_t)time;
-	char text[32];
+	char text[DIGITS_MAX + 16], digits[DIGITS_MAX];
+	size_t used = time < 0, n = digits_decimal(digits, ns % SECOND);
 
-	snprintf(text, sizeof(text), "%s%" PRIu64 ".%09" PRIu64, time < 0 ? "-" : "", ns / SECOND,
-		 ns % SECOND);
-	fprintf(out, "%14s  ", text);
+	text[0] = '-';
+	used += digits_decimal(text + used, ns / SECOND);
+	memcpy(text + used, ".000000000", 10);
+	memcpy(text + used + 10 - n, digits, n);
+	used += 10;
+	print_blanks(out, 14 - (int)used);
+	fwrite(text, 1, used, out);
+	fputs("  ", out);
+}
+
+/* "app:1234" */
+static void print_tag(FILE *out, const struct thread *thread)
+{
+	enum { NAME = 32 };
+	char shown[PRINTABLE_GROWS * NAME + 2 + DIGITS_MAX];
+	int64_t tid = thread->tid;
+	size_t n = printable_text(shown, PRINTABLE_GROWS * NAME, thread->comm,
+				  strnlen(thread->comm, NAME));
+
+	shown[n++] = ':';
+	if (tid < 0)
+		shown[n++] = '-';
+	n += digits_decimal(shown + n, (uint64_t)(tid < 0 ? -tid : tid));
+	fwrite(shown, 1, n, out);
+	print_blanks(out, 18 - (int)n);
 }
 
 /* If a line has no room for the name of the thread, T identifies it. */
 static void print_thread(struct dump *d, FILE *out, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
-	char id[32], tag[40] = "-", shown[PRINTABLE_GROWS * sizeof(tag)];
-	int pad;
+	char id[32];
 
-	if (thread)
-		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
 	style_put(out, STYLE_DIM);
 	print_time(out, event->time);
 	style_put(out, STYLE_PLAIN);
 	style_text(out, STYLE_NAME, event_id_text(event->id, id));
-	fprintf(out, "%*s", 8 - (int)strlen(id) > 0 ? 8 - (int)strlen(id) : 0, "");
+	print_blanks(out, 8 - (int)strlen(id));
 	style_put(out, STYLE_DIM);
 	if (!d->line.columns || d->line.columns >= WIDE) {
-		pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
-		fprintf(out, "  %s%*s", shown, pad > 0 ? pad : 0, "");
+		fputs("  ", out);
+		if (thread)
+			print_tag(out, thread);
+		else
+			fprintf(out, "%-18s", "-");
 	}
 	style_put(out, STYLE_PLAIN);
 	fputs("  ", out);

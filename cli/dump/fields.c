@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "cli/dump/names.h"
+#include "core/base/digits.h"
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
 
@@ -71,13 +72,14 @@ static void put_field(const struct values *values, const struct field *field, co
 {
 	uint64_t value = read_field(field, row);
 
-	fprintf(values->out, ", %s", field->before);
+	fputs(", ", values->out);
+	fputs(field->before, values->out);
 	switch (field->form) {
 	case FIELDS_HEX:
-		fprintf(values->out, "0x%" PRIx64, value);
+		print_hex(values->out, value);
 		break;
 	case FIELDS_NUMBER:
-		fprintf(values->out, "%" PRIu64, value);
+		print_unsigned(values->out, value);
 		break;
 	case FIELDS_OBJECT:
 		values_print_handle(values, field->object, value);

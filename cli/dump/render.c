@@ -16,6 +16,7 @@
 #include "cli/dump/bytes.h"
 #include "cli/dump/choice.h"
 #include "cli/format.h"
+#include "core/base/digits.h"
 #include "core/base/style.h"
 #include "cli/dump/fields.h"
 #include "cli/dump/names.h"
@@ -143,8 +144,12 @@ static void put_sge(const struct values *v, const struct wr *wr)
 {
 	fputs(", sge=[", v->out);
 	for (uint32_t i = 0; i < wr->nsge; i++) {
-		fprintf(v->out, "%s{addr=0x%" PRIx64 ", length=%u, lkey=0x%x", i ? ", " : "",
-			wr->sge[i].addr, wr->sge[i].length, wr->sge[i].lkey);
+		fputs(i ? ", {addr=" : "{addr=", v->out);
+		print_hex(v->out, wr->sge[i].addr);
+		fputs(", length=", v->out);
+		print_unsigned(v->out, wr->sge[i].length);
+		fputs(", lkey=", v->out);
+		print_hex(v->out, wr->sge[i].lkey);
 		names_print_lkey(v->names, v->out, v->queue, wr->sge[i].lkey, v->time);
 		fputc('}', v->out);
 	}
@@ -173,7 +178,8 @@ bool render_has_key(int opcode)
 
 static void put_wr(const struct values *v, const struct wr *wr)
 {
-	fprintf(v->out, "{wr_id=0x%" PRIx64, wr->wr_id);
+	fputs("{wr_id=", v->out);
+	print_hex(v->out, wr->wr_id);
 	if (wr->opcode >= 0) {
 		fputs(", opcode=", v->out);
 		values_print_enum(v->out, wr_opcodes, wr->opcode);
@@ -233,7 +239,8 @@ static void put_post(const struct render *r, const struct values *v,
 		put_payload(r, v, event->id, i);
 		fputc('}', v->out);
 	}
-	fprintf(v->out, "]) = %d", post->ret);
+	fputs("]) = ", v->out);
+	print_number(v->out, post->ret);
 	if (post->ret)
 		put_error(v->out, post->ret);
 	if (post->bad)
@@ -244,9 +251,15 @@ static void put_request(const struct values *v, const struct wc *wc)
 {
 	char id[32], latency[FORMAT_TEXT];
 
-	if (wc->request.thread)
-		fprintf(v->out, ", of %s[%u], %s after it", event_id_text(wc->request, id),
-			wc->request_index, format_time(v->time - wc->posted_at, latency));
+	if (!wc->request.thread)
+		return;
+	fputs(", of ", v->out);
+	fputs(event_id_text(wc->request, id), v->out);
+	fputc('[', v->out);
+	print_unsigned(v->out, wc->request_index);
+	fputs("], ", v->out);
+	fputs(format_time(v->time - wc->posted_at, latency), v->out);
+	fputs(" after it", v->out);
 }
 
 /* Other completions have no src_qp: ibv_poll_cq(3). */
@@ -263,7 +276,8 @@ static void put_success(const struct render *r, const struct values *v, const st
 {
 	fputs(", opcode=", v->out);
 	values_print_enum(v->out, wc_opcodes, wc->opcode);
-	fprintf(v->out, ", byte_len=%u", wc->byte_len);
+	fputs(", byte_len=", v->out);
+	print_unsigned(v->out, wc->byte_len);
 	if (wc->wc_flags) {
 		fputs(", wc_flags=", v->out);
 		values_print_flags(v->out, wc_flags, wc->wc_flags);
@@ -290,13 +304,16 @@ static void put_wc(const struct render *r, const struct values *v, const struct 
 {
 	const struct object *qp = wc->qp ? trace_object(v->trace, wc->qp) : NULL;
 
-	fprintf(v->out, "{wr_id=0x%" PRIx64 ", status=", wc->wr_id);
+	fputs("{wr_id=", v->out);
+	print_hex(v->out, wc->wr_id);
+	fputs(", status=", v->out);
 	put_status(v->out, wc->status);
 	if (wc->status)
 		fprintf(v->out, ", vendor_err=0x%x", wc->vendor_err);
 	else
 		put_success(r, v, wc);
-	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
+	fputs(", qp_num=", v->out);
+	print_hex(v->out, wc->qp_num);
 	if (qp) {
 		fputs(" (", v->out);
 		values_print_object(v, qp);
@@ -329,7 +346,8 @@ static void put_poll(const struct render *r, const struct values *v,
 	put_verb(v->out, verb_infos[poll->verb].name);
 	values_print_handle(v, OBJECT_cq, poll->handle);
 	/* the iterator returned 0 if it has a completion, or the error */
-	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
+	fputs(") = ", v->out);
+	print_number(v->out, !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
 	if (iterator && poll->ret < 0)
 		put_error(v->out, -poll->ret);
 	if (poll->filled && poll->ret > 1)
@@ -351,8 +369,11 @@ static void put_poll(const struct render *r, const struct values *v,
 	}
 	if (poll->nwc)
 		fputc(']', v->out);
-	if (poll->empty)
-		fprintf(v->out, " after %" PRIu64 " empty", poll->empty);
+	if (poll->empty) {
+		fputs(" after ", v->out);
+		print_unsigned(v->out, poll->empty);
+		fputs(" empty", v->out);
+	}
 }
 
 static void put_notify(const struct values *v, const struct notify *notify)

@@ -28,7 +28,8 @@ void values_print_flags(FILE *out, const struct enum_info *names, uint64_t value
 
 		if (!bit || (value & bit) != bit)
 			continue;
-		fprintf(out, "%s%s", sep, names->values[i].name);
+		fputs(sep, out);
+		fputs(names->values[i].name, out);
 		value &= ~bit;
 		sep = "|";
 	}

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/digits.h"
+
 const char *span_scaled(double value, double apart, const char *const *units, unsigned int nunits,
 			char text[SPAN_TEXT])
 {
@@ -27,5 +29,9 @@ const char *span_text(int64_t ns, char text[SPAN_TEXT])
 
 	if (ns < 0)
 		return strcpy(text, "-");
+	if (ns < 1000) { /* most latencies */
+		strcpy(text + digits_decimal(text, (uint64_t)ns), " ns");
+		return text;
+	}
 	return span_scaled((double)ns, 1000, units, 4, text);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/digits.h"
 #include "core/base/printable.h"
 #include "core/base/vec.h"
 
@@ -56,26 +57,21 @@ void text_addf(struct text *text, const char *format, ...)
 	text->used += (size_t)n;
 }
 
-static void add_number(struct text *text, uint64_t left, bool negative)
-{
-	char digits[24], *at = digits + sizeof(digits);
-
-	do
-		*--at = (char)('0' + left % 10);
-	while (left /= 10);
-	if (negative)
-		*--at = '-';
-	text_add(text, at, (size_t)(digits + sizeof(digits) - at));
-}
-
 void text_number(struct text *text, int64_t number)
 {
-	add_number(text, number < 0 ? -(uint64_t)number : (uint64_t)number, number < 0);
+	if (number < 0)
+		text_char(text, '-');
+	text_unsigned(text, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
 void text_unsigned(struct text *text, uint64_t number)
 {
-	add_number(text, number, false);
+	char *at = text_space(text, DIGITS_MAX);
+
+	if (!at)
+		return;
+	text->used += digits_decimal(at, number);
+	text->at[text->used] = '\0';
 }
 
 void text_cut(struct text *text, size_t used)

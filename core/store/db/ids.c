@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/base/digits.h"
+
 /* Set by ids_set_ranges(): the parts of the open joint trace; a process opens one at most. */
 static const struct id_range *ranges;
 static size_t nranges;
@@ -46,13 +48,18 @@ uint32_t thread_number(uint32_t thread)
 const char *event_id_text(struct event_id id, char text[32])
 {
 	const struct id_range *of = id.thread ? ids_find_range(id.thread, 0) : NULL;
+	size_t used;
 
 	if (of)
 		snprintf(text, 32, "%s:%u:%" PRIu64, of->name, id.thread - of->threads, id.n);
-	else if (id.thread)
-		snprintf(text, 32, "%u:%" PRIu64, id.thread, id.n);
-	else
+	else if (!id.thread)
 		snprintf(text, 32, "-");
+	if (of || !id.thread)
+		return text;
+	used = digits_decimal(text, id.thread);
+	text[used++] = ':';
+	used += digits_decimal(text + used, id.n);
+	text[used] = '\0';
 	return text;
 }
 
