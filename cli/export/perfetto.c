@@ -123,10 +123,13 @@ static uint64_t object_track(struct perfetto *p, unsigned int what, uint64_t num
 
 static uint64_t lane_track(struct perfetto *p, uint64_t key, uint32_t lane)
 {
+	uint64_t number = key << 20 | lane, id = track_of(OF_LANE, number);
 	char role[48];
 
+	if (tracks_has(&p->tracks, id))
+		return id;
 	snprintf(role, sizeof(role), "%s %u", key & 1 ? "receives" : "sends", lane + 1);
-	return object_track(p, OF_LANE, key << 20 | lane, (uint32_t)(key >> 1), role);
+	return object_track(p, OF_LANE, number, (uint32_t)(key >> 1), role);
 }
 
 static struct lanes *find_lanes(struct perfetto *p, uint32_t object, int side, bool make)

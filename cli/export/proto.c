@@ -16,9 +16,15 @@ enum { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
 
 static void add_varint(struct text *to, uint64_t number)
 {
-	for (; number > 0x7f; number >>= 7)
-		text_char(to, (char)(number | 0x80));
-	text_char(to, (char)number);
+	enum { VARINT_MAX = 10 };
+	char *at = text_space(to, VARINT_MAX);
+
+	if (!at)
+		return;
+	for (; number > 0x7f; number >>= 7, to->used++)
+		*at++ = (char)(number | 0x80);
+	*at = (char)number;
+	to->used++;
 }
 
 static void add_key(struct text *to, unsigned int field, unsigned int type)
@@ -34,9 +40,12 @@ void proto_put_number(struct text *to, unsigned int field, uint64_t number)
 
 void proto_put_fixed(struct text *to, unsigned int field, uint64_t number)
 {
+	char bytes[8];
+
 	add_key(to, field, WIRE_FIXED64);
 	for (int i = 0; i < 8; i++)
-		text_char(to, (char)(number >> 8 * i));
+		bytes[i] = (char)(number >> 8 * i);
+	text_add(to, bytes, sizeof(bytes));
 }
 
 static void add_bytes(struct text *to, unsigned int field, const char *bytes, size_t n)
