@@ -193,7 +193,7 @@ $(TESTS:=.o): $(BUILD)/tests/%.o: tests/%.c | $(GEN)
 $(BUILD)/tests/shim/soft/model_test: $(MODEL)
 
 # these print results as text, and the first one calls verbs by their number
-PRINTS = $(patsubst %,$(BUILD)/obj/core/base/%.o,text vec printable)
+PRINTS = $(patsubst %,$(BUILD)/obj/core/base/%.o,text vec printable digits)
 $(BUILD)/tests/shim/soft/sweep_test: $(patsubst %,$(BUILD)/obj/%.o,replay/device/dispatch \
 	core/wire/desc core/wire/hash gen/verbs_gen)
 $(BUILD)/tests/shim/soft/sweep_test: ALLLDFLAGS += -rdynamic
