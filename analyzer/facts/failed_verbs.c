@@ -49,7 +49,7 @@ static bool is_probe(const struct trace_event *event, int error)
 
 	return probe_is_expected(event->call->verb, error, get_argument, event->call) &&
 	       (verb_infos[event->call->verb].effect != EFFECT_CREATE ||
-		!refused_mask(&refused, text, sizeof(text)));
+		!refused_explain_mask(&refused, text, sizeof(text)));
 }
 
 /* The last refused call of a thread, and the max_inline_data that it requested. */

@@ -275,7 +275,7 @@ void crossing_check_request(struct model *model, struct queue *queue)
 			check_send(model, queue, request);
 		if (request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM)
 			check_write(model, queue, request);
-		else if (request->opcode == ABI_WR_RDMA_WRITE && queue->posted <= LOOK)
+		else if (request->opcode == ABI_WR_RDMA_WRITE && queue->posted <= SEARCH_REQUESTS)
 			check_place(model, queue, request);
 	}
 }

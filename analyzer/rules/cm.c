@@ -231,7 +231,7 @@ static void report_unestablished(struct check *check, const struct life *id,
 		     "rdma_init_qp_attr() called, but not rdma_establish() in the %s that "
 		     "followed.",
 		     id->name, event_id_text(id->responded.id, at),
-		     words_span(end->time - id->responded.time, span));
+		     words_format_span(end->time - id->responded.time, span));
 	finding_text(&finding->breaks,
 		     "the peer waits for RDMA_CM_EVENT_ESTABLISHED, which comes late or never");
 	finding->todo = "Call rdma_establish() when the queue pair is in RTS.";

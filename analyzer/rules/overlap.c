@@ -410,7 +410,7 @@ static void describe_place(const struct stride *stride, char *text, size_t size)
 	char bytes[32], apart[32];
 	int64_t remote = stride->longest_remote;
 
-	words_bytes(stride->first.length, bytes);
+	words_format_bytes(stride->first.length, bytes);
 	if (!remote)
 		snprintf(text, size, "the same %s at 0x%" PRIx64 " of the peer", bytes,
 			 stride->first.remote);
@@ -418,8 +418,8 @@ static void describe_place(const struct stride *stride, char *text, size_t size)
 		snprintf(text, size,
 			 "places of the peer that are only %s apart, with %s each, from 0x%" PRIx64
 			 " on",
-			 words_bytes((uint64_t)(remote < 0 ? -remote : remote), apart), bytes,
-			 stride->first.remote);
+			 words_format_bytes((uint64_t)(remote < 0 ? -remote : remote), apart),
+			 bytes, stride->first.remote);
 }
 
 /* MKEY-007: requests whose local address advances, and the remote one does not, or not enough. */
@@ -504,7 +504,7 @@ static void report_collided(struct check *check, const struct life *life)
 		     "%s, which was outstanding, writes other bytes, and so do %" PRIu64 " others.",
 		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
-		     words_bytes(pair->length, bytes), pair->addr,
+		     words_format_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
 		     name_other(check, life, pair->other, other), pair->n - 1);
 	finding_text(&finding->breaks,

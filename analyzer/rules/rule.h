@@ -52,7 +52,7 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(queue_problem, struct model_queue_problem) /* a queue got more than it holds */          \
 	X(astray, struct model_astray)               /* a datagram without a receiver */           \
 	X(retire, struct life)         /* a queue or CQ ends; its counts are still known */        \
-	X(remain, struct life)             /* the same, when the end of its process is unknown */  \
+	X(remain, struct life)         /* the same, when the end of its process is unknown */      \
 	X(batch, struct model_batch)   /* ibv_next_poll() was out of place */                      \
 	X(misuse, struct model_misuse) /* record --strict has seen a misuse */                     \
 	X(wait, struct model_wait)     /* a process waits for an event that cannot come */         \

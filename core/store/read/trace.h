@@ -126,7 +126,7 @@ struct wc {
 /* A poll that returned completions or failed. */
 struct poll {
 	enum verb verb; /* poll_cq, start_poll or next_poll */
-	bool filled; /* the array of ibv_poll_cq had no room for more; false in older traces */
+	bool filled;    /* the array of ibv_poll_cq had no room for more; false in older traces */
 	uint64_t handle;
 	uint32_t object; /* CQ; 0 unknown */
 	int ret;
