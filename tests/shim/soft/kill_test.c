@@ -493,7 +493,7 @@ TEST(killed_peers_leave_nothing_undone)
 	print_message("%ld kills\n", n);
 }
 
-/* Of files in the folder of the fabric. */
+/* How many files in the folder of the fabric are mapped. */
 static unsigned int count_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
