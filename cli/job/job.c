@@ -226,7 +226,7 @@ static int prepare_question(struct job *job, const char *trace)
 		job->words[words++] = "--most";
 		job->words[words++] = job->most;
 	}
-	job->words[words++] = job->pattern;
+	job->words[words] = job->pattern;
 	job->ask.via = choose_via(job);
 	job->ask.words = job->words;
 	job->ask.dir = job->dir;
