@@ -1,5 +1,5 @@
 /*
- * RDMA requests in a row whose local address advances while the remote one does not
+ * RDMA WRITEs in a row whose local address advances while the remote one does not
  */
 #include "analyzer/model/stride.h"
 
@@ -22,7 +22,7 @@ static int64_t distance_of(int64_t value)
 
 static bool is_same_shape(const struct stride_request *a, const struct stride_request *b)
 {
-	return a->opcode == b->opcode && a->rkey == b->rkey && a->length == b->length;
+	return a->rkey == b->rkey && a->length == b->length;
 }
 
 /*
@@ -35,8 +35,6 @@ static bool remote_stays(const struct stride_request *request, int64_t local, in
 
 	if (distance_of(local) < length)
 		return false;
-	if (request->opcode == ABI_WR_RDMA_READ)
-		return !remote;
 	return length - distance_of(remote) >= length / 4 && length - distance_of(remote) > COUNTER;
 }
 
@@ -76,7 +74,7 @@ static bool is_examined(const struct queue *queue, const struct queue_request *r
 {
 	return queue->owner && queue->owner->kind == OBJECT_qp && !queue->doubt &&
 	       !queue->draining && queue->posted <= LOOK && request->nsge == 1 &&
-	       (request->opcode == ABI_WR_RDMA_WRITE || request->opcode == ABI_WR_RDMA_READ) &&
+	       request->opcode == ABI_WR_RDMA_WRITE &&
 	       queue_sge(queue, request, 0)->length > COUNTER;
 }
 
@@ -91,7 +89,6 @@ void stride_check_request(struct model *model, struct queue *queue)
 		return; /* if out of memory, one hazard is missing */
 	request = (struct stride_request){ .moment = queue_moment(queue, last),
 					   .index = last->index,
-					   .opcode = last->opcode,
 					   .rkey = last->rkey,
 					   .length = queue_sge(queue, last, 0)->length,
 					   .local = queue_sge(queue, last, 0)->addr,

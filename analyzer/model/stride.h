@@ -1,13 +1,12 @@
 #pragma once
 /*
- * RDMA requests in a row whose local address advances while the remote one does not.
+ * RDMA WRITEs in a row whose local address advances while the remote one does not.
  *
  *	WRITE	b0 to r		each from the next buffer, and all to one place of the peer,
  *	WRITE	b1 to r		or to places that are nearer to each other than they are long:
  *	WRITE	b2 to r		each overwrites the one before
- *	READ	b0 from r	each into the next buffer, and all from one place
  *
- * Only requests of one length that are outstanding together, with equal distances, count. Stored
+ * READs of one place are common: its contents change, or do not matter. Only WRITEs of one length that are outstanding together, with equal distances, count. Stored
  * with the send queue, and judged when it ends.
  *
  * Not thread-safe.
@@ -23,7 +22,6 @@ struct queue;
 struct stride_request {
 	struct moment moment;
 	uint32_t index; /* in its post */
-	int opcode;
 	uint32_t rkey, length;
 	uint64_t local, remote;
 };

@@ -422,11 +422,10 @@ static void describe_place(const struct stride *stride, char *text, size_t size)
 			 bytes, stride->first.remote);
 }
 
-/* MKEY-007: requests whose local address advances, and the remote one does not, or not enough. */
+/* MKEY-007: WRITEs whose local address advances, and the remote one does not, or not enough. */
 void mkey_007_stride(struct check *check, const struct life *life)
 {
 	const struct stride *stride = life->sq ? life->sq->stride : NULL;
-	bool reads = stride && stride->first.opcode == ABI_WR_RDMA_READ;
 	char name[64], id[32], place[160];
 	struct finding *finding;
 
@@ -440,19 +439,14 @@ void mkey_007_stride(struct check *check, const struct life *life)
 			"to the same place, wait until the peer has used the one before.";
 	describe_place(stride, place, sizeof(place));
 	finding_text(&finding->says,
-		     "%s: %" PRIu64 " %ss in a row, outstanding together, from %s on, %s "
-		     "successive buffers, but %s %s: remote_addr %s.",
+		     "%s: %" PRIu64 " IBV_WR_RDMA_WRITEs in a row, outstanding together, from %s "
+		     "on, write from successive buffers, but to %s: remote_addr %s.",
 		     object_name_text(life, name, sizeof(name)), stride->longest + 1,
-		     reads ? "IBV_WR_RDMA_READ" : "IBV_WR_RDMA_WRITE",
-		     event_id_text(stride->first.moment.id, id), reads ? "read into" : "write from",
-		     reads ? "from" : "to", place,
+		     event_id_text(stride->first.moment.id, id), place,
 		     stride->longest_remote ? "advanced by less than the length"
 					    : "did not advance with the buffer");
-	finding_text(
-		&finding->breaks, "%s",
-		reads ? "the program needs what follows at the peer: each buffer has the "
-			"same bytes"
-		      : "the peer needs more than the last one: each overwrites the one before");
+	finding_text(&finding->breaks,
+		     "the peer needs more than the last one: each overwrites the one before");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "posted", &stride->first.moment);
 }

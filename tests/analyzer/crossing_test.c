@@ -356,9 +356,6 @@ TEST(remote_addr_does_not_advance)
 	other.local = 0;
 	assert_string_equal(post_row(&s, other), "");
 	other = write;
-	other.opcode = IBV_WR_RDMA_READ;
-	expect_text(post_row(&s, other),
-		    "read into successive buffers, but from the same 128 bytes");
-	other.remote = 64; /* windows that overlap */
+	other.opcode = IBV_WR_RDMA_READ; /* its contents change, or do not matter */
 	assert_string_equal(post_row(&s, other), "");
 }
