@@ -6,8 +6,9 @@
  *	WRITE	b1 to r		or to places that are nearer to each other than they are long:
  *	WRITE	b2 to r		each overwrites the one before
  *
- * READs of one place are common: its contents change, or do not matter. Only WRITEs of one length that are outstanding together, with equal distances, count. Stored
- * with the send queue, and judged when it ends.
+ * READs of one place are common: its contents change, or do not matter. Only WRITEs of one length
+ * that are outstanding together, with equal distances, count. Stored with the send queue, and judged
+ * when it ends.
  *
  * Not thread-safe.
  */
