@@ -7,8 +7,8 @@
  *	WRITE	b2 to r		each overwrites the one before
  *
  * READs of one place are common: its contents change, or do not matter. Only WRITEs of one length
- * that are outstanding together, with equal distances, count. Stored with the send queue, and judged
- * when it ends.
+ * that are outstanding together, with equal distances, count. They are stored with the send queue,
+ * and judged when it ends.
  *
  * Not thread-safe.
  */
