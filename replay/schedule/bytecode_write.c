@@ -74,10 +74,10 @@ static int add_shape(struct player_code *code, uint64_t hash, const struct shape
 }
 
 /*
- * The last shape of a queue and verb. Posts to both queues of a queue pair, and polls of its CQ, are
- * mostly mixed.
+ * The last shape of a queue and verb. Posts to both queues of a queue pair, and polls of its CQ,
+ * are mostly mixed.
  */
-static uint32_t *recent_form(struct player_code *code, uint32_t object, enum verb verb)
+static uint32_t *recent_shape(struct player_code *code, uint32_t object, enum verb verb)
 {
 	return &code->recent[(object * 8 + verb) % RECENT_SHAPES];
 }
@@ -86,7 +86,7 @@ static uint32_t *recent_form(struct player_code *code, uint32_t object, enum ver
 static int find_shape(struct player_code *code, const struct shape_kind *kind, uint32_t *ret_shape,
 		      bool *ret_whole)
 {
-	uint32_t *recent = recent_form(code, kind->object, kind->verb);
+	uint32_t *recent = recent_shape(code, kind->object, kind->verb);
 	uint64_t hash, at;
 	int err;
 
@@ -112,12 +112,12 @@ static int find_shape(struct player_code *code, const struct shape_kind *kind, u
 }
 
 /* The shape of a step that is the last one of its queue and verb again; 0: it is not known. */
-static uint32_t find_last_form(const struct player_code *code, const struct trace_event *event)
+static uint32_t find_last_shape(const struct player_code *code, const struct trace_event *event)
 {
 	bool post = event->kind == TRACE_POST;
 	uint32_t object = post ? event->post->object : event->poll->object;
 	enum verb verb = post ? event->post->verb : event->poll->verb;
-	uint32_t shape = *recent_form((struct player_code *)code, object, verb);
+	uint32_t shape = *recent_shape((struct player_code *)code, object, verb);
 	const struct shape_kind *kind = &code->shape[shape].kind;
 
 	return shape && kind->kind == event->kind && kind->verb == verb && kind->object == object &&
@@ -281,7 +281,7 @@ put_described(struct bytecode *bytecode, struct player_code *code, const struct 
 int bytecode_put_step(struct bytecode *bytecode, const struct step *step)
 {
 	struct player_code *code = &bytecode->code[step->player];
-	uint32_t shape = step->event.event->again ? find_last_form(code, step->event.event) : 0;
+	uint32_t shape = step->event.event->again ? find_last_shape(code, step->event.event) : 0;
 
 	return shape ? put_runs(code, step, shape, code->shape[shape].kind.nwords)
 		     : put_described(bytecode, code, step);

@@ -595,7 +595,7 @@ TEST(a_destroy_drops_a_message_that_was_not_polled)
 	says_in_part(&s, ", with 1 message of this end that it had not polled, 0 sends posted by");
 }
 
-/* Its requests fail only because the program has moved the queue pair to ERR. */
+/* The program's requests fail only because it has moved the queue pair to ERR. */
 TEST(an_exit_after_flushes)
 {
 	struct story s;

@@ -93,7 +93,6 @@ static struct text read_ring(struct session *session, uint32_t index)
 	session_ring_path(session, index, path);
 	assert_true(ring_open(&ring, path) >= 0);
 	r->out = &out;
-	r->pid = ring.head->pid;
 	r->timed = r->loose = true;
 	while ((bytes = ring_peek(&ring, &event)) > 0) {
 		ring_text_add(r, event, (size_t)bytes);

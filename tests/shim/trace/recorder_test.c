@@ -205,7 +205,6 @@ static void read_ring(struct ring_text *r, struct session *session, uint32_t ind
 		text_addf(r->out, "ring %u is not opened: %d\n", index, bytes);
 		return;
 	}
-	r->pid = ring.head->pid;
 	text_addf(r->out,
 		  "ring %u dropped %" PRIu64 " filtered %" PRIu64 " uncounted %" PRIu64 "\n", index,
 		  ring.head->dropped, ring.head->filtered, ring.head->uncounted);

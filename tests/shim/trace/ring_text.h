@@ -21,9 +21,8 @@ struct ring_text {
 	uint64_t addresses[RING_TEXT_ADDRESSES];
 	unsigned int naddresses;
 	uint64_t last; /* address */
-	uint64_t pid;
-	bool timed; /* numbers of empty polls are not shown, */
-	bool brief; /* arguments of calls are not shown either */
+	bool timed;    /* numbers of empty polls are not shown, */
+	bool brief;    /* arguments of calls are not shown either */
 	/*
 	 * What depends on the speed of threads or on places in the code is not shown: numbers of
 	 * events and call stacks, and which of several polls returned a completion.
@@ -47,8 +46,7 @@ static inline void ring_text_number(struct ring_text *r, const char *name, uint6
 		return;
 	}
 	if (!ring_text_is_address(value)) {
-		text_addf(r->out, value && value == r->pid ? " %s PID" : " %s %" PRId64, name,
-			  (int64_t)value);
+		text_addf(r->out, " %s %" PRId64, name, (int64_t)value);
 		return;
 	}
 	r->last = value;
