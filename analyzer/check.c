@@ -33,14 +33,14 @@ struct checker {
 };
 
 /* tell_use(), tell_destroy()...: call all functions of a hook. */
-#define TELL(hook, fact)                                                   \
+#define DEFINE_TELL(hook, fact)                                            \
 	static void tell_##hook(struct checker *checker, const fact *what) \
 	{                                                                  \
 		for (hook##_fn **fn = checker->hook; *fn; fn++)            \
 			(*fn)(&checker->check, what);                      \
 	}
-EACH_HOOK(TELL)
-#undef TELL
+EACH_HOOK(DEFINE_TELL)
+#undef DEFINE_TELL
 
 static void on_use(void *arg, const struct model_use *use)
 {
@@ -249,7 +249,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		check->findings->no_hazards = options->no_hazards;
 		check->findings->fail_on = options->fail_on;
 	}
-	err = trace_is_live(check->trace) ? 0 : evidence_gaps(check->trace, check->findings);
+	err = trace_is_live(check->trace) ? 0 : evidence_note_gaps(check->trace, check->findings);
 	choose_functions(checker);
 	if (checker->post[0])
 		watcher.post = on_post;
@@ -358,7 +358,7 @@ int check_event(struct checker *checker, const struct trace_event *event)
 int check_gaps(struct checker *checker)
 {
 	struct findings *findings = checker->check.findings, now = { 0 };
-	int err = evidence_gaps(checker->check.trace, &now);
+	int err = evidence_note_gaps(checker->check.trace, &now);
 	bool more = (now.blind && !findings->blind) || (now.bypassed && !findings->bypassed);
 
 	if (now.bypassed)
@@ -404,7 +404,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 		err = end_process(checker, id, findings->last);
 	/* the first errors are known at this point */
 	if (!err && trace_is_live(checker->check.trace))
-		err = evidence_gaps(checker->check.trace, findings);
+		err = evidence_note_gaps(checker->check.trace, findings);
 	if (!err)
 		err = facts_finish(findings->facts, checker->check.model);
 	if (!err)

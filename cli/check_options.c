@@ -73,12 +73,13 @@ static void apply_fail_on(struct check_settings *settings)
 }
 
 int check_settings_open(const char *command, struct check_settings *settings,
-			struct known **ret_known)
+			struct suppressions **ret_known)
 {
 	char complaint[KNOWN_COMPLAINT];
 	int status = output_check(command, settings->write_baseline);
-	int err = settings->write_baseline && !status ? known_check_target(settings->write_baseline)
-						      : 0;
+	int err = settings->write_baseline && !status
+			  ? suppressions_check_target(settings->write_baseline)
+			  : 0;
 
 	if (status)
 		return status;
@@ -90,7 +91,7 @@ int check_settings_open(const char *command, struct check_settings *settings,
 		return CLI_ENVIRONMENT;
 	apply_preset(settings);
 	apply_fail_on(settings);
-	err = known_open(settings->suppress, settings->baseline, complaint, ret_known);
+	err = suppressions_open(settings->suppress, settings->baseline, complaint, ret_known);
 	if (err == -EINVAL)
 		return cli_misuse(command, "%s", complaint);
 	if (err)

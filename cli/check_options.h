@@ -43,7 +43,7 @@ option_parse check_parse_mute;
 
 /*
  * Complete the settings: mute rules that the preset leaves out, read the files. Returns 0 and the
- * known findings, for known_close(); or the exit status after a line to stderr.
+ * known findings, for suppressions_close(); or the exit status after a line to stderr.
  */
 int check_settings_open(const char *command, struct check_settings *settings,
-			struct known **ret_known);
+			struct suppressions **ret_known);

@@ -40,7 +40,7 @@ int folder_make(struct folder *folder, const char *to)
 }
 
 /* Rename without replacing an existing file, even where the file system cannot guarantee that. */
-static int rename_new(const char *from, const char *to)
+static int rename_if_absent(const char *from, const char *to)
 {
 	struct stat st;
 
@@ -55,7 +55,7 @@ static int rename_new(const char *from, const char *to)
 
 int folder_move_to(struct folder *folder, const char *to)
 {
-	int err = rename_new(folder->path, to);
+	int err = rename_if_absent(folder->path, to);
 
 	if (!err)
 		folder->path[0] = '\0';
@@ -67,7 +67,7 @@ int folder_move_file(const struct folder *folder, const char *name, const char *
 	char path[PATH_MAX + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", folder->path, name);
-	return rename_new(path, to);
+	return rename_if_absent(path, to);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)

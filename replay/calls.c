@@ -98,7 +98,8 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 }
 
 /* If a queue pair could not reach the recorded state, stop replaying it. */
-static void cut_failed(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
+static void cut_failed_qp(struct replay *r, const struct call *call, const uint64_t *args,
+			  int64_t ret)
 {
 	if (call->verb == VERB_modify_qp && !call->failed && verb_failed(call->verb, ret) &&
 	    args[2] & IBV_QP_STATE)
@@ -196,7 +197,7 @@ static int repeat_call(struct translation *t, const uint64_t *args)
 		return report_limit(r, event);
 	outcome_count_call(r->outcome, call->verb);
 	differ_check_result(r->outcome, event->id, call, ret, err);
-	cut_failed(r, call, args, ret);
+	cut_failed_qp(r, call, args, ret);
 	report_busy(r, call, ret);
 	err = compare_outputs(r, event, args, ret);
 	return err ? err : effect_note(r, event, args, ret);

@@ -32,14 +32,14 @@ static int note_base(struct replica *replica, const struct call *call, const uin
 	if (access & IBV_ACCESS_ZERO_BASED)
 		return 0;
 	if (call->verb == VERB_reg_mr) {
-		replica->base_there = (uint64_t)addr;
-		replica->base_here = args[1];
+		replica->recorded_base = (uint64_t)addr;
+		replica->replayed_base = args[1];
 	} else if (call->verb == VERB_reg_mr_iova || call->verb == VERB_reg_mr_iova2) {
-		replica->base_there = (uint64_t)iova;
-		replica->base_here = args[3];
+		replica->recorded_base = (uint64_t)iova;
+		replica->replayed_base = args[3];
 	} else if (call->verb == VERB_rereg_mr && (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)) {
-		replica->base_there = (uint64_t)addr;
-		replica->base_here = args[3];
+		replica->recorded_base = (uint64_t)addr;
+		replica->replayed_base = args[3];
 	}
 	return 0;
 }

@@ -112,8 +112,8 @@ static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_at
 static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
-	uint32_t peer = t->event->call->failed ? recorded_find_meant(t->r, me, attr->dest_qp_num,
-								     &attr->ah_attr, t->time)
+	uint32_t peer = t->event->call->failed ? recorded_find_intended(t->r, me, attr->dest_qp_num,
+									&attr->ah_attr, t->time)
 					       : recorded_peer(t->r, me, t->time);
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 	bool made = replica && replica->number;
@@ -473,8 +473,8 @@ static void bind_mw(struct translation *t, uint64_t *a)
 	note_bind(t, a[0], bind);
 	if (!bind->bind_info.mr || !map_get(&t->r->handles, (uintptr_t)bind->bind_info.mr, &id))
 		return;
-	bind->bind_info.addr += replica_of(t->r, (uint32_t)id)->base_here -
-				replica_of(t->r, (uint32_t)id)->base_there;
+	bind->bind_info.addr += replica_of(t->r, (uint32_t)id)->replayed_base -
+				replica_of(t->r, (uint32_t)id)->recorded_base;
 }
 
 static void advise_mr(struct translation *t, uint64_t *a)

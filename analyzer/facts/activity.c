@@ -31,7 +31,7 @@ enum {
 	PATIENCE_NS = 250000000
 };
 
-#define BARREN ", with no outstanding request that completes in the CQ"
+#define NOTHING_OUTSTANDING ", with no outstanding request that completes in the CQ"
 
 /* A CQ that a thread polls. */
 struct polled_cq {
@@ -214,7 +214,7 @@ static void add_polled_cq(const struct model *model, const struct thread_acts *a
 }
 
 /* Can no completion come on any CQ of a channel? */
-static bool is_barren(const struct model *model, uint32_t process, uint64_t handle)
+static bool expects_no_completion(const struct model *model, uint32_t process, uint64_t handle)
 {
 	const struct life *channel = model_life(model, process, OBJECT_comp_channel, handle);
 	bool barren = false;
@@ -291,7 +291,7 @@ void activity_store_sleep(const struct activity *activity, const struct model *m
 		then->sleep = acts->sleep;
 		if (!asleep)
 			then->sleep.at.id.thread = 0;
-		then->barren = is_barren(model, process, acts->sleep.channel);
+		then->barren = expects_no_completion(model, process, acts->sleep.channel);
 		note_unused_channel(model, process, then);
 	}
 }
@@ -326,7 +326,7 @@ struct poll_report {
 	const struct activity *activity;
 	const struct activity_note *note;
 	struct text *t; /* NULL: only count */
-	unsigned int told;
+	unsigned int nsentences;
 	uint32_t cq; /* 0: all */
 	uint64_t empty;
 	void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty); /* may be NULL */
@@ -425,7 +425,7 @@ static void put_empty(const struct poll_report *telling, uint32_t thread, uint32
 		text_addf(t, " after its last completion, %s", event_id_text(then->cq.polled, id));
 	put_qp(telling, then);
 	if ((then && then->barren) || (taken && taken->barren) || (shared && shared->barren))
-		text_addf(t, BARREN);
+		text_addf(t, NOTHING_OUTSTANDING);
 	put_ignored_completions(telling, then);
 	if (shared && !taken)
 		text_addf(t, "; thread %u has polled completions there, too, the last %s",
@@ -449,7 +449,7 @@ static void describe_empty(struct poll_report *telling, const struct empty_poll_
 	if (telling->each)
 		telling->each(telling->arg, count->thread, count->cq, count->empty - before);
 	if (!telling->t || count->empty - before < FEW_EMPTY_POLLS ||
-	    telling->told++ >= SENTENCES_SHOWN)
+	    telling->nsentences++ >= SENTENCES_SHOWN)
 		return;
 	put_empty(telling, count->thread, count->cq, count->empty - before);
 }
@@ -531,17 +531,17 @@ static void describe_sleeps(struct poll_report *telling)
 		const struct sleep *sleep = &note->all[i].sleep;
 		const struct moment *at = &sleep->at;
 
-		if (sleep->tries > FEW_EMPTY_POLLS && telling->told++ < SENTENCES_SHOWN)
+		if (sleep->tries > FEW_EMPTY_POLLS && telling->nsentences++ < SENTENCES_SHOWN)
 			text_addf(telling->t, "; thread %u called ibv_get_cq_event() %s: EAGAIN",
 				  note->all[i].thread, words_format_count(sleep->tries, "time", n));
 		if (!at->id.thread || note->time - at->time < PATIENCE_NS ||
-		    telling->told++ >= SENTENCES_SHOWN)
+		    telling->nsentences++ >= SENTENCES_SHOWN)
 			continue;
 		text_addf(telling->t, "; thread %u was in %s() since %s, %s", note->all[i].thread,
 			  verb_infos[at->verb].name, event_id_text(at->id, id),
 			  words_format_span(note->time - at->time, when));
 		if (note->all[i].barren)
-			text_addf(telling->t, BARREN);
+			text_addf(telling->t, NOTHING_OUTSTANDING);
 		if (note->all[i].unused)
 			text_addf(telling->t, ": no %s uses %s",
 				  note->all[i].unused == OBJECT_cm_channel ? "identifier" : "CQ",
@@ -559,10 +559,10 @@ void activity_describe(const struct activity *activity, const struct activity_no
 		return;
 	describe_polls(&telling);
 	describe_sleeps(&telling);
-	if (telling.told > SENTENCES_SHOWN)
+	if (telling.nsentences > SENTENCES_SHOWN)
 		text_addf(t, "; %s like these",
-			  WORDS_N(telling.told - SENTENCES_SHOWN, "more thread"));
-	else if (name && !telling.told && telling.empty < FEW_EMPTY_POLLS &&
+			  WORDS_N(telling.nsentences - SENTENCES_SHOWN, "more thread"));
+	else if (name && !telling.nsentences && telling.empty < FEW_EMPTY_POLLS &&
 		 note->time - note->last.time >= PATIENCE_NS)
 		text_addf(t, "; %s called no verb%s after %s, for %s", name,
 			  telling.empty ? " but for an empty poll" : "",
@@ -676,19 +676,19 @@ static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty
 	barren->fails |= !then || !then->barren || !then->cq.polled.thread;
 }
 
-bool activity_is_barren(const struct activity *activity, const struct activity_note *note,
-			uint32_t thread, bool *ret_shared)
+bool activity_expects_nothing(const struct activity *activity, const struct activity_note *note,
+			      uint32_t thread, bool *ret_shared)
 {
 	struct barren_check barren = { .note = note, .thread = thread };
-	bool known = activity_each_empty(activity, note, check_barren, &barren);
+	bool known = activity_visit_empty(activity, note, check_barren, &barren);
 
 	*ret_shared = barren.shared;
 	return known && barren.polls && !barren.fails;
 }
 
-bool activity_each_empty(const struct activity *activity, const struct activity_note *note,
-			 void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
-			 void *arg)
+bool activity_visit_empty(const struct activity *activity, const struct activity_note *note,
+			  void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
+			  void *arg)
 {
 	struct poll_report telling = {
 		.activity = activity, .note = note, .each = each, .arg = arg

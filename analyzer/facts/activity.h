@@ -89,8 +89,8 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
  * completion of this thread's request from it; @ret_shared: also if any other thread had found
  * completions in it. False also if that is not known.
  */
-bool activity_is_barren(const struct activity *activity, const struct activity_note *note,
-			uint32_t thread, bool *ret_shared);
+bool activity_expects_nothing(const struct activity *activity, const struct activity_note *note,
+			      uint32_t thread, bool *ret_shared);
 
 /* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
 bool activity_is_ignored(const struct activity *activity, const struct activity_note *note,
@@ -100,6 +100,6 @@ bool activity_is_ignored(const struct activity *activity, const struct activity_
  * Call @each for each CQ (object) that a thread polled empty after its last completions, up to the
  * note. False: that is not known, as events are missing.
  */
-bool activity_each_empty(const struct activity *activity, const struct activity_note *note,
-			 void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
-			 void *arg);
+bool activity_visit_empty(const struct activity *activity, const struct activity_note *note,
+			  void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
+			  void *arg);

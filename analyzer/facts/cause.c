@@ -306,7 +306,7 @@ static const char *describe_former_key(const struct use *use, const struct peer 
 			 words_describe_key(use->trace, there, name, sizeof(name)),
 			 lkey ? "" : " in another context of that process");
 	else if (third)
-		words_third_key(use->trace, third, own, text);
+		words_describe_other_key(use->trace, third, own, text);
 	return text;
 }
 
@@ -477,7 +477,8 @@ static void name_keys(const struct causes *causes, struct model *model,
 static const struct peer *find_intended(struct causes *causes, struct model *model,
 					const struct life *qp)
 {
-	const struct peer *meant = qp->peer ? peer_find_meant(model_peers(model), qp->peer) : NULL;
+	const struct peer *meant =
+		qp->peer ? peer_find_intended(model_peers(model), qp->peer) : NULL;
 	int state = meant && meant->life && meant->life->qp ? qp_state(meant->life) : QP_UNKNOWN;
 
 	if (state == QP_UNKNOWN ||
@@ -544,7 +545,7 @@ void causes_note_error(struct causes *causes, struct model *model,
 		noted->victim.port = complete->qp->qp->port;
 	note_history(&noted->cause, complete->qp);
 	if (complete->qp->peer)
-		peer = peer_other(model_peers(model), complete->qp->peer);
+		peer = peer_find_other(model_peers(model), complete->qp->peer);
 	if (peer)
 		note_peer(causes, model, complete, noted, peer);
 	if (certain)

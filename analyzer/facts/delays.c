@@ -273,7 +273,7 @@ static const struct queue *find_queue(struct delays *delays, struct model *model
 
 	if (wc->status || !qp || qp->id != wc->qp || !qp->peer)
 		return NULL;
-	other = peer_other(model_peers(model), qp->peer);
+	other = peer_find_other(model_peers(model), qp->peer);
 	if (!other || !other->life || other->process == event->process)
 		return NULL;
 	return wc->opcode & ABI_WC_RECV ? other->life->sq : other->life->rq;

@@ -36,7 +36,7 @@ static bool get_argument(const void *call, const struct field_info *field, int64
 	return args_value(args_field(((const struct call *)call)->args, field), ret_value);
 }
 
-enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 128 };
+enum { PLACES = 64, LEAST_REFUSALS = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 128 };
 
 /*
  * Does a program make such a call to see whether the device has a feature? Not with a structure
@@ -329,7 +329,7 @@ static void note_refusal(struct failed_verbs *failed, const struct trace_event *
 	if (!search)
 		return;
 	search->inline_data = bytes;
-	if (++search->steps < SEARCH)
+	if (++search->steps < LEAST_REFUSALS)
 		search->refusal = (size_t)(fact - failed->facts->all) + 1;
 	else
 		fact_uncount(failed->facts, fact); /* even if another refusal follows */

@@ -33,9 +33,9 @@ struct outage {
 	int type; /* of the event */
 	uint32_t process;
 	uint64_t context;
-	uint32_t port;        /* 0: the device */
-	struct event_id told; /* the event that reported the outage */
-	int64_t from, to;     /* to: INT64_MAX: not up again; for a change: from + LATE_NS */
+	uint32_t port;         /* 0: the device */
+	struct event_id event; /* the event that reported the outage */
+	int64_t from, to;      /* to: INT64_MAX: not up again; for a change: from + LATE_NS */
 };
 
 struct outages {
@@ -100,7 +100,7 @@ void outages_note_event(struct outages *outages, const struct trace_event *event
 {
 	const struct call *call = event->call;
 	struct outage now = {
-		.process = event->process, .told = event->id, .from = call->end, .to = INT64_MAX
+		.process = event->process, .event = event->id, .from = call->end, .to = INT64_MAX
 	};
 	struct outage *open, *place;
 	int64_t type, context, port = 0;
@@ -186,7 +186,7 @@ char *outages_describe(const struct outages *outages, const struct outage_victim
 	name_port(o, of_peer, name, sizeof(name));
 	words_format_earlier(victim->failed - o->from, victim->slack, when);
 	if (asprintf(&text, "%s%s %s: %s %s, %s", wording->before, name, wording->after,
-		     enum_name(enum_find("ibv_event_type"), o->type), event_id_text(o->told, id),
+		     enum_name(enum_find("ibv_event_type"), o->type), event_id_text(o->event, id),
 		     when) < 0)
 		return NULL;
 	return text;

@@ -50,17 +50,17 @@ struct stall_link {
  * reported.
  */
 enum stall_state {
-	STALL_WELL,     /* the process had ended with success */
-	STALL_ENDED,    /* the process had ended long before those that wait for it */
-	STALL_STOPPED,  /* a signal or a debugger has stopped it */
-	STALL_MISLED,   /* the peer of a queue pair is connected to another queue pair */
-	STALL_HUNG,     /* it is in a call that did not return */
-	STALL_UNPOLLED, /* a completion has come, and was not polled */
-	STALL_FULL,     /* a send queue is full of requests without a completion */
-	STALL_IGNORES,  /* it polls, but not the CQ of its outstanding requests */
-	STALL_BARREN,   /* it polls, and nothing is outstanding */
-	STALL_QUIET,    /* it calls no verb */
-	STALL_BUSY,     /* none of the above: it was at work when it ended */
+	STALL_WELL,                /* the process had ended with success */
+	STALL_ENDED,               /* the process had ended long before those that wait for it */
+	STALL_STOPPED,             /* a signal or a debugger has stopped it */
+	STALL_MISLED,              /* the peer of a queue pair is connected to another queue pair */
+	STALL_HUNG,                /* it is in a call that did not return */
+	STALL_UNPOLLED,            /* a completion has come, and was not polled */
+	STALL_FULL,                /* a send queue is full of requests without a completion */
+	STALL_IGNORES,             /* it polls, but not the CQ of its outstanding requests */
+	STALL_NOTHING_OUTSTANDING, /* it polls, and nothing is outstanding */
+	STALL_QUIET,               /* it calls no verb */
+	STALL_BUSY,                /* none of the above: it was at work when it ended */
 	STALL_WAITS,
 	STALL_UNKNOWN, /* it may wait for a process that is not in the trace */
 	STALL_STATES,

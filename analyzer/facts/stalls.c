@@ -32,10 +32,18 @@
 #include "core/wire/log.h"
 
 const char *const stall_states[STALL_STATES] = {
-	[STALL_WELL] = "ended",      [STALL_ENDED] = "killed",    [STALL_STOPPED] = "stopped",
-	[STALL_MISLED] = "misled",   [STALL_HUNG] = "hung",       [STALL_UNPOLLED] = "unpolled",
-	[STALL_FULL] = "full",       [STALL_IGNORES] = "ignores", [STALL_BARREN] = "barren",
-	[STALL_QUIET] = "quiet",     [STALL_BUSY] = "busy",       [STALL_WAITS] = "waits",
+	[STALL_WELL] = "ended",
+	[STALL_ENDED] = "killed",
+	[STALL_STOPPED] = "stopped",
+	[STALL_MISLED] = "misled",
+	[STALL_HUNG] = "hung",
+	[STALL_UNPOLLED] = "unpolled",
+	[STALL_FULL] = "full",
+	[STALL_IGNORES] = "ignores",
+	[STALL_NOTHING_OUTSTANDING] = "barren",
+	[STALL_QUIET] = "quiet",
+	[STALL_BUSY] = "busy",
+	[STALL_WAITS] = "waits",
 	[STALL_UNKNOWN] = "unknown",
 };
 
@@ -161,12 +169,12 @@ static struct far_end find_far_end(struct model *model, const struct life *qp)
 
 	if (!qp->peer || !qp->peer->connected)
 		return far;
-	far.peer = peer_other(peers, qp->peer);
+	far.peer = peer_find_other(peers, qp->peer);
 	if (far.peer || !(given = peer_find_given(peers, qp->peer)))
 		return far;
 	far.peer = given;
 	if (given->connected && given->dest != qp->peer->number)
-		far.misled = peer_other(peers, given);
+		far.misled = peer_find_other(peers, given);
 	return far;
 }
 
@@ -315,8 +323,8 @@ static void add_datagram_links(struct stall_builder *taking, const struct life *
 	struct datagram_links datagrams = { taking, qp, find_cq(taking, qp, false), false };
 
 	if (datagrams.cq)
-		stalls_datagram_each(taking->stalls->work->datagrams, qp->id, add_datagram_link,
-				     &datagrams);
+		stalls_datagram_visit(taking->stalls->work->datagrams, qp->id, add_datagram_link,
+				      &datagrams);
 	taking->note->unknown |= !datagrams.any;
 }
 

@@ -143,8 +143,9 @@ void stalls_datagram_note_post(struct stalls_datagram *datagrams, struct model *
 		count_datagram(datagrams, model, from, &post->wr[i]);
 }
 
-void stalls_datagram_each(const struct stalls_datagram *datagrams, uint32_t qp,
-			  void (*each)(void *arg, const struct stall_datagram *datagram), void *arg)
+void stalls_datagram_visit(const struct stalls_datagram *datagrams, uint32_t qp,
+			   void (*each)(void *arg, const struct stall_datagram *datagram),
+			   void *arg)
 {
 	uint32_t at = qp < datagrams->nqps ? datagrams->by_qp[qp] : 0;
 

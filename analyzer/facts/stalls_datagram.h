@@ -28,6 +28,6 @@ void stalls_datagram_note_post(struct stalls_datagram *datagrams, struct model *
 			       const struct trace_event *event);
 
 /* Call @each for the partners of queue pair @qp (object), at most for the first 64. */
-void stalls_datagram_each(const struct stalls_datagram *datagrams, uint32_t qp,
-			  void (*each)(void *arg, const struct stall_datagram *datagram),
-			  void *arg);
+void stalls_datagram_visit(const struct stalls_datagram *datagrams, uint32_t qp,
+			   void (*each)(void *arg, const struct stall_datagram *datagram),
+			   void *arg);

@@ -194,8 +194,8 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 				   const struct stall_note *note, const struct fact_list *facts)
 {
 	struct node_polls looking = { .stalls = stalls, .stall = stall, .idle = note->idle };
-	bool known = activity_each_empty(stalls->work->activity, &note->threads, sum_empty_polls,
-					 &looking);
+	bool known = activity_visit_empty(stalls->work->activity, &note->threads, sum_empty_polls,
+					  &looking);
 	bool watched = watches_link(&looking, note);
 	const struct fact *hung = find_hung(stalls, stall, facts);
 
@@ -224,7 +224,7 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	if (looking.empty >= WAIT_POLLS) {
 		stall->count = looking.most;
 		name_cq(stalls, stall, looking.cq);
-		return stall->n ? STALL_IGNORES : STALL_BARREN;
+		return stall->n ? STALL_IGNORES : STALL_NOTHING_OUTSTANDING;
 	}
 	return stall->time - stall->last.time >= stall_patience(stall) ? STALL_QUIET : STALL_BUSY;
 }
@@ -402,7 +402,7 @@ static int find_blames(struct stalls *stalls)
 }
 
 /* A launcher kills all processes at once; a process that was active until then is not to blame. */
-static int64_t end_margin(const struct stall *stall)
+static int64_t choose_end_margin(const struct stall *stall)
 {
 	return stall->state == STALL_BUSY ? MOMENT_NS : STALL_PATIENCE_NS;
 }
@@ -416,7 +416,7 @@ static void mark_early_ends(struct stalls *stalls)
 		struct stall *to = link->used ? &stalls->all[link->there] : NULL;
 
 		if (to && to->ended && !to->well && to->state != STALL_WAITS &&
-		    from->state == STALL_WAITS && to->time <= from->time - end_margin(to))
+		    from->state == STALL_WAITS && to->time <= from->time - choose_end_margin(to))
 			to->state = STALL_ENDED;
 	}
 }

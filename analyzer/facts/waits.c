@@ -173,9 +173,9 @@ static bool note_oldest_request(void *arg, const struct queue *queue,
 	return false;
 }
 
-static const struct peer *other_end(struct model *model, const struct life *qp)
+static const struct peer *find_other_end(struct model *model, const struct life *qp)
 {
-	return qp->peer ? peer_other(model_peers(model), qp->peer) : NULL;
+	return qp->peer ? peer_find_other(model_peers(model), qp->peer) : NULL;
 }
 
 /*
@@ -194,7 +194,7 @@ static uint64_t find_ordinal(const struct queue *queue, const struct queue_reque
 /* Has the peer received the oldest send? Messages are received in the order of the posts. */
 static bool has_arrived(struct model *model, const struct outstanding_requests *found)
 {
-	struct peer_work work = queues_work_of(other_end(model, found->sends->owner));
+	struct peer_work work = queues_work_of(find_other_end(model, found->sends->owner));
 
 	return work.known && queue_takes_receive(found->oldest->opcode) &&
 	       work.received >= find_ordinal(found->sends, found->oldest);
@@ -215,7 +215,7 @@ static void note_pool(struct wait *wait, struct model *model, const struct peer 
 static void note_hangup(struct wait *wait, const struct life *qp, const struct peer *peer)
 {
 	const struct life *own = life_cm_id(qp);
-	const struct moment hangup = peer->life ? life_hangup(peer->life) : peer->hangup;
+	const struct moment hangup = peer->life ? life_find_disconnect(peer->life) : peer->hangup;
 
 	if (!own || own->ended || !hangup.id.thread || hangup.time > wait->end - PATIENCE_NS)
 		return;
@@ -225,7 +225,7 @@ static void note_hangup(struct wait *wait, const struct life *qp, const struct p
 
 static void note_peer(struct wait *wait, struct model *model, const struct life *qp)
 {
-	const struct peer *peer = other_end(model, qp);
+	const struct peer *peer = find_other_end(model, qp);
 
 	if (!peer)
 		return;
@@ -239,8 +239,8 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 }
 
 /* Since when no completion has come: counted from the time when one could have come. */
-static int64_t no_completion_since(const struct model *model, uint32_t process,
-				   const struct queue *receives)
+static int64_t find_silence_begin(const struct model *model, uint32_t process,
+				  const struct queue *receives)
 {
 	int64_t polled = last_verb_process(model, process).polled;
 	const struct queue_request *oldest = receives ? queue_oldest(receives) : NULL;
@@ -253,7 +253,7 @@ static int64_t no_completion_since(const struct model *model, uint32_t process,
 }
 
 /* The state of a queue pair until the modify that has just begun. */
-static int state_before(const struct life *qp)
+static int get_state_before(const struct life *qp)
 {
 	return qp->qp->changing == 1 ? qp->qp->state : qp_state(qp);
 }
@@ -268,7 +268,7 @@ static bool do_both_wait(const struct model *model, const struct wait *wait, con
 	struct peer_work own;
 
 	if (!work->known || !work->room || wait->gone <= wait->end - PATIENCE_NS ||
-	    work->state != ABI_QPS_RTS || state_before(qp) != ABI_QPS_RTS || wait->qp == qp->id)
+	    work->state != ABI_QPS_RTS || get_state_before(qp) != ABI_QPS_RTS || wait->qp == qp->id)
 		return false;
 	own = queues_peer_work(qp);
 	return own.known && work->to_receives == own.received &&
@@ -383,9 +383,9 @@ static struct moment find_unflushed(const struct life *srq)
 }
 
 /* The queue pair itself is no other one, if its process has both ends. */
-static struct receive_cq find_their_cq(struct model *model, const struct life *qp)
+static struct receive_cq find_peer_cq(struct model *model, const struct life *qp)
 {
-	const struct peer *peer = other_end(model, qp);
+	const struct peer *peer = find_other_end(model, qp);
 	struct receive_cq cq = peer->life ? queues_receive_cq(peer->life) : peer->left_cq;
 
 	if (cq.others && queues_receive_cq(qp).id == cq.id)
@@ -401,7 +401,7 @@ void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
 
 	wait->end = note->time;
 	wait->gone = INT64_MAX;
-	wait->since = no_completion_since(model, note->process, oldest ? NULL : queue);
+	wait->since = find_silence_begin(model, note->process, oldest ? NULL : queue);
 	wait->outstanding = queue->outstanding;
 	wait->completed = queue->completed;
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
@@ -418,7 +418,7 @@ void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
 		note_receive_size(wait, model, queue);
 		wait->both = qp && do_both_wait(model, wait, qp);
 		if (wait->both)
-			wait->their_cq = find_their_cq(model, qp);
+			wait->their_cq = find_peer_cq(model, qp);
 	}
 	if (wait->process)
 		activity_store_sleep(waits->activity, model, wait->process, wait->end,

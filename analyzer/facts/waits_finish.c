@@ -246,7 +246,7 @@ static bool is_barren_awaited(const struct waits *waits, const struct wait_befor
 	bool shared;
 
 	return is_long(waits, note) && has_polled_for(waits, note, note->quiet, PATIENCE_NS) &&
-	       activity_is_barren(waits->activity, note, well->poster, &shared) &&
+	       activity_expects_nothing(waits->activity, note, well->poster, &shared) &&
 	       (!shared ||
 		(well->poster && (note->quiet - well->began) * BRIEF <= note->time - note->quiet));
 }

@@ -19,11 +19,11 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-enum { MULTICAST = 0xffffff, LOOKS = 16 /* numbers of a queue */ };
+enum { MULTICAST = 0xffffff, NUMBERS_EXAMINED = 16 /* numbers of a queue */ };
 
 /* The datagrams of a queue to a suspect number, until ASTRAY_FEW have gone to one. */
 struct astray_seen {
-	bool told;
+	bool reported;
 	enum astray what;
 	struct model_astray fact;
 	struct place place;
@@ -50,7 +50,7 @@ bool astray_is_group(const struct qp_path *path)
 static void report_astray(struct model *model, struct queue *queue, enum astray what,
 			  const struct peer *peer)
 {
-	queue->astray->told = true;
+	queue->astray->reported = true;
 	queue->astray->fact.what = what;
 	queue->astray->fact.peer = peer;
 	queue->astray->fact.object = queue->owner;
@@ -153,7 +153,7 @@ static void find_successor(struct model *model, struct queue *queue)
 
 	while ((life = next_ud(model, &process, life)))
 		if (life != queue->owner && life->created.time > queue->astray->gone &&
-		    find_placed(model, queue, life->peer) == PLACED_THERE)
+		    find_placed(model, queue, life->peer) == PLACED_AT_PORT)
 			remember_idle(queue, life->peer);
 }
 
@@ -265,12 +265,12 @@ void astray_note_post(struct model *model, const struct trace_event *event, stru
 
 	if (!seen && !(seen = queue->astray = calloc(1, sizeof(*seen))))
 		return; /* one finding less */
-	if (seen->told)
+	if (seen->reported)
 		return;
 	if (!seen->fact.count || seen->fact.number != wr->remote_qpn ||
 	    memcmp(seen->fact.group, path->dgid, sizeof(seen->fact.group))) {
 		if ((seen->what != ASTRAY_NONE && seen->fact.count >= ASTRAY_FEW) ||
-		    seen->looks == LOOKS)
+		    seen->looks == NUMBERS_EXAMINED)
 			return;
 		begin_astray(queue, event, index, path);
 		if (astray_is_group(path))
@@ -300,7 +300,7 @@ void astray_end_process(struct model *model, const struct life *qp)
 	const struct peer *peer;
 	bool own, sure;
 
-	if (!queue || !queue->astray || queue->astray->told || queue->doubt || !queue->owner ||
+	if (!queue || !queue->astray || queue->astray->reported || queue->doubt || !queue->owner ||
 	    queue->astray->what == ASTRAY_NONE)
 		return;
 	own = queue->astray->what == ASTRAY_SELF;

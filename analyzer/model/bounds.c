@@ -19,7 +19,7 @@
 
 #define DRIFT_MAX 2e-4 /* two crystals, and clocks that are being adjusted */
 
-enum { STEPS = 64, LOOSE = 4096 /* bounds between two hulls */ };
+enum { STEPS = 64, HULL_BOUNDS = 4096 /* bounds between two hulls */ };
 
 static double max_of(double a, double b)
 {
@@ -79,18 +79,18 @@ static void make_hull(struct bounds_side *side, bool upper)
 
 static void add_bound(struct bounds_side *side, bool upper, int64_t value, int64_t time)
 {
-	if (side->n >= 2 * side->corners + LOOSE)
+	if (side->n >= 2 * side->corners + HULL_BOUNDS)
 		make_hull(side, upper);
 	if (!vec_reserve(side->at, side->size, side->n + 1))
 		side->at[side->n++] = (struct bound){ value, time };
 }
 
-void bounds_at_least(struct bounds *bounds, int64_t value, int64_t time)
+void bounds_add_least(struct bounds *bounds, int64_t value, int64_t time)
 {
 	add_bound(&bounds->least, true, value, time);
 }
 
-void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time)
+void bounds_add_most(struct bounds *bounds, int64_t value, int64_t time)
 {
 	add_bound(&bounds->most, false, value, time);
 }
@@ -98,9 +98,9 @@ void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time)
 void bounds_add(struct bounds *bounds, const struct bounds *from)
 {
 	for (size_t i = 0; i < from->least.n; i++)
-		bounds_at_least(bounds, from->least.at[i].value, from->least.at[i].time);
+		bounds_add_least(bounds, from->least.at[i].value, from->least.at[i].time);
 	for (size_t i = 0; i < from->most.n; i++)
-		bounds_at_most(bounds, from->most.at[i].value, from->most.at[i].time);
+		bounds_add_most(bounds, from->most.at[i].value, from->most.at[i].time);
 }
 
 /* The offsets possible with this drift; returns the gap between them, negative: none fits. */

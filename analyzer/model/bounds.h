@@ -40,8 +40,8 @@ void bounds_fini(struct bounds *bounds);
  * At @time the line is at least @value; at most. If out of memory, the bound is dropped: the range
  * of lines is larger then.
  */
-void bounds_at_least(struct bounds *bounds, int64_t value, int64_t time);
-void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time);
+void bounds_add_least(struct bounds *bounds, int64_t value, int64_t time);
+void bounds_add_most(struct bounds *bounds, int64_t value, int64_t time);
 
 /* Add all bounds of @from. */
 void bounds_add(struct bounds *bounds, const struct bounds *from);

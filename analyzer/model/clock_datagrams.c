@@ -337,9 +337,9 @@ static const struct datagram_end *find_intended(const struct clock_datagrams *gr
 	for (; each; each = end_at(grams, each->same)) {
 		enum placed placed = find_place(ah, each);
 
-		is = placed == PLACED_THERE ? each : is;
+		is = placed == PLACED_AT_PORT ? each : is;
 		may_be = placed == PLACED_PERHAPS ? each : may_be;
-		nis += placed == PLACED_THERE;
+		nis += placed == PLACED_AT_PORT;
 		nmay += placed == PLACED_PERHAPS;
 	}
 	return nis == 1 ? is : !nis && nmay == 1 ? may_be : NULL;

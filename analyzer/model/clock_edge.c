@@ -44,9 +44,9 @@ void clock_edge_add_order(const struct clock_edge *edge, struct bounds *bounds, 
 			  int64_t cause, int64_t effect)
 {
 	if (part == edge->a)
-		bounds_at_least(bounds, cause - effect, effect);
+		bounds_add_least(bounds, cause - effect, effect);
 	else
-		bounds_at_most(bounds, effect - cause, cause);
+		bounds_add_most(bounds, effect - cause, cause);
 }
 
 /* If messages are missing, the rest would be matched with the wrong ones. */

@@ -155,7 +155,7 @@ static int find_pairs(struct clocks *clocks)
 		cursor_close(cursor);
 	}
 	for (size_t i = 0; i < clocks->nnumbers && !err; i++)
-		peer_each_on_other_host(model_peers(model), clocks->numbers[i], add_pair, clocks);
+		peer_visit_on_other_host(model_peers(model), clocks->numbers[i], add_pair, clocks);
 	if (!err)
 		clock_cm_finish(clocks->cm, &clocks->edges);
 	model_free(model);
@@ -191,7 +191,7 @@ static void match_receives(struct pair *pair, int from)
 {
 	int64_t posted, done;
 
-	while (receive_order_next(&pair->ends[from].order, &posted, &done))
+	while (receive_order_take_next(&pair->ends[from].order, &posted, &done))
 		clock_edge_add_order(pair->edge, &pair->edge->all, pair->ends[!from].part, posted,
 				     done);
 }
@@ -216,7 +216,7 @@ static void learn_receives(const struct clocks *clocks, const struct trace_event
 	uint32_t n = pair ? post_taken(event->post) : 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		receive_order_post(&pair->ends[!end].order, event->time);
+		receive_order_add_receive(&pair->ends[!end].order, event->time);
 	if (n)
 		match_receives(pair, !end);
 }
@@ -235,7 +235,7 @@ static void learn_post_order(const struct clocks *clocks, const struct trace_eve
 
 		if (message)
 			push_time(pair, &pair->ends[end].sent, event->time);
-		receive_order_send(&pair->ends[end].order, event->id, i, message);
+		receive_order_add_send(&pair->ends[end].order, event->id, i, message);
 	}
 	if (pair)
 		match_messages(pair, end);
@@ -252,7 +252,8 @@ static void learn_send_done(const struct clocks *clocks, const struct wc *wc, in
 	if (wc->status)
 		pair->ends[end].order.broken = true;
 	else if (wc->request.thread)
-		receive_order_done(&pair->ends[end].order, wc->request, wc->request_index, time);
+		receive_order_end_send(&pair->ends[end].order, wc->request, wc->request_index,
+				       time);
 	match_receives(pair, end);
 }
 

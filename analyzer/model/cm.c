@@ -259,7 +259,7 @@ static void report_dead(struct model *model, const struct trace_event *event)
 	}
 }
 
-static int call_begins(struct model *model, const struct trace_event *event)
+static int begin_cm_call(struct model *model, const struct trace_event *event)
 {
 	if (event->call->args)
 		report_dead(model, event);
@@ -268,18 +268,18 @@ static int call_begins(struct model *model, const struct trace_event *event)
 	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)
 		note_cm_ack(model, event);
 	if (verb_infos[event->call->verb].effect == EFFECT_DESTROY && event->call->args)
-		return control_destroy_begins(model, event);
+		return control_begin_destroy(model, event);
 	return event->call->args ? destroy_race_begin_call(model, event) : 0;
 }
 
-static int call_returns(struct model *model, const struct trace_event *event)
+static int end_cm_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
 	destroy_race_end_call(model, event);
 	if (effect == EFFECT_DESTROY)
-		return control_destroy_returns(model, event);
+		return control_end_destroy(model, event);
 	if (call->verb == VERB_rdma_migrate_id && call->args)
 		return note_migration(model, event);
 	if (call->failed)
@@ -302,7 +302,7 @@ int cm_process_event(struct model *model, const struct trace_event *event)
 		return log_err(err, "arguments of a call");
 	err = note_entered_call(model, event);
 	if (!err)
-		err = event->kind == TRACE_CALL ? call_begins(model, event)
-						: call_returns(model, event);
+		err = event->kind == TRACE_CALL ? begin_cm_call(model, event)
+						: end_cm_call(model, event);
 	return err;
 }

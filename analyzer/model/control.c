@@ -184,7 +184,7 @@ static int create_cq_event(struct model *model, const struct parsed_call *p, str
 	return 0;
 }
 
-static int creation_returns(struct model *model, const struct parsed_call *p)
+static int note_creation(struct model *model, const struct parsed_call *p)
 {
 	enum object_kind kind = verb_infos[p->call->verb].object;
 	struct life *life;
@@ -414,7 +414,7 @@ static int parse_call(const struct trace_event *event, bool out, struct parsed_c
 	return args_parse(p->args) ?: args_parse(p->out);
 }
 
-static int wait_begins(struct model *model, const struct parsed_call *p)
+static int begin_event_wait(struct model *model, const struct parsed_call *p)
 {
 	int64_t channel = 0;
 
@@ -453,7 +453,7 @@ static int end_event_wait(struct model *model, const struct trace_event *event)
 
 /* Control verbs */
 
-int control_call(struct model *model, const struct trace_event *event)
+int control_begin_call(struct model *model, const struct trace_event *event)
 {
 	enum verb_effect effect = verb_infos[event->call->verb].effect;
 	struct parsed_call p;
@@ -464,13 +464,13 @@ int control_call(struct model *model, const struct trace_event *event)
 	if (p.args)
 		note_uses(model, &p);
 	if (p.args && effect == EFFECT_DESTROY)
-		err = control_destroy_begins(model, event);
+		err = control_begin_destroy(model, event);
 	else if (p.args)
 		err = destroy_race_begin_call(model, event);
 	if (effect == EFFECT_ACK)
 		note_acks(model, &p);
 	if (!err && p.call->verb == VERB_get_cq_event && p.args)
-		err = wait_begins(model, &p);
+		err = begin_event_wait(model, &p);
 	/* another thread may poll its completion before ibv_bind_mw() returns */
 	if (p.call->verb == VERB_bind_mw && !p.call->failed && p.call->end >= 0)
 		err = queues_process_bind(model, find_argument(model, &p, ARG(qp), OBJECT_qp),
@@ -478,7 +478,7 @@ int control_call(struct model *model, const struct trace_event *event)
 	return err;
 }
 
-int control_return(struct model *model, const struct trace_event *event)
+int control_end_call(struct model *model, const struct trace_event *event)
 {
 	enum verb_effect effect = verb_infos[event->call->verb].effect;
 	struct parsed_call p = { .event = event, .call = event->call };
@@ -486,7 +486,7 @@ int control_return(struct model *model, const struct trace_event *event)
 
 	steady_note_call(model, event);
 	if (effect == EFFECT_DESTROY)
-		return control_destroy_returns(model, event);
+		return control_end_destroy(model, event);
 	if (event->call->verb == VERB_get_cq_event) {
 		err = end_event_wait(model, event);
 		if (err)
@@ -498,7 +498,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	if (err < 0)
 		return log_err(err, "arguments of a call");
 	if (effect == EFFECT_CREATE)
-		err = creation_returns(model, &p);
+		err = note_creation(model, &p);
 	else if (effect == EFFECT_GET)
 		err = note_event(model, &p);
 	else if (p.args)

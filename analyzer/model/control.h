@@ -12,15 +12,15 @@ struct model;
 struct trace_event;
 
 /* A call of the application, and its return. 0 or -errno after log_err(). */
-int control_call(struct model *model, const struct trace_event *event);
-int control_return(struct model *model, const struct trace_event *event);
+int control_begin_call(struct model *model, const struct trace_event *event);
+int control_end_call(struct model *model, const struct trace_event *event);
 
 /* The object that an asynchronous event, returned by a call, is about; NULL: not known. */
 struct life *control_find_element(struct model *model, const struct trace_event *event);
 
 /* A call of a destroy verb, and its return. 0 or -errno after log_err(). */
-int control_destroy_begins(struct model *model, const struct trace_event *event);
-int control_destroy_returns(struct model *model, const struct trace_event *event);
+int control_begin_destroy(struct model *model, const struct trace_event *event);
+int control_end_destroy(struct model *model, const struct trace_event *event);
 
 /*
  * End the destroys of @process that never returned; @process 0: all destroys, without notifying the

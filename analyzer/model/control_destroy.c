@@ -55,7 +55,7 @@ static struct life *find_older(struct model *model, const struct trace_event *ev
 	return life;
 }
 
-int control_destroy_begins(struct model *model, const struct trace_event *event)
+int control_begin_destroy(struct model *model, const struct trace_event *event)
 {
 	enum verb verb = event->call->verb;
 	enum arg self = handles_find_acted_on(verb);
@@ -170,7 +170,7 @@ static void note_child_destroy(struct model *model, const struct trace_event *ev
 		own->destroyed_by_child = true;
 }
 
-int control_destroy_returns(struct model *model, const struct trace_event *event)
+int control_end_destroy(struct model *model, const struct trace_event *event)
 {
 	struct destroy_in_progress **at, *pending;
 	int err;

@@ -15,7 +15,7 @@
 #include "analyzer/model/model_state.h"
 #include "core/base/vec.h"
 
-enum { JUST = 100000000 }; /* ns, at most, from the thread's last verb to the destroy */
+enum { CRASH_AFTER_NS = 100000000 }; /* ns, at most, from the thread's last verb to the destroy */
 
 /* Is the remembered verb still the last one of its thread? */
 static bool is_last_verb(const struct model *model, const struct crash_thread *crash)
@@ -42,7 +42,8 @@ void crash_note_destroyed(struct model *model, const struct life *life, const st
 
 		if (last->handle != life->handle || last_verb_kind(last) != life->kind ||
 		    last->process != life->process || thread == moment->id.thread ||
-		    last->at.time < life->created.time || moment->time > last->at.time + JUST ||
+		    last->at.time < life->created.time ||
+		    moment->time > last->at.time + CRASH_AFTER_NS ||
 		    !(crash = get_crash_entry(model, thread)))
 			continue;
 		crash->kind = life->kind;
@@ -70,7 +71,7 @@ int crash_signal_of(const struct model *model, uint32_t process)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT ? signal : 0;
 }
 
-const struct crash_thread *crash_thread(const struct model *model, uint32_t thread)
+const struct crash_thread *crash_find_thread(const struct model *model, uint32_t thread)
 {
 	for (size_t i = 0; i < model->ncrashes; i++)
 		if (model->crashes[i].last.id.thread == thread)

@@ -35,7 +35,7 @@ void crash_forget(struct model *model, const struct moment *moment);
 int crash_signal_of(const struct model *model, uint32_t process);
 
 /* The entry of @thread; NULL: it was not using a destroyed object. */
-const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);
+const struct crash_thread *crash_find_thread(const struct model *model, uint32_t thread);
 
 /* Did the thread end before its process? */
 bool crash_has_thread_ended(const struct model *model, uint32_t thread);

@@ -20,7 +20,7 @@ struct inside_call {
 };
 
 struct destroy_race_meeting {
-	struct model_inside told;
+	struct model_inside fact;
 	struct destroy_race_meeting *next;
 };
 
@@ -61,7 +61,7 @@ static void report_meeting(struct model *model, struct destroy_race_meeting **at
 	struct destroy_race_meeting *met = *at;
 
 	*at = met->next;
-	model->watcher.inside(model->watcher.arg, &met->told);
+	model->watcher.inside(model->watcher.arg, &met->fact);
 	free(met);
 }
 
@@ -77,11 +77,11 @@ void destroy_race_end_call(struct model *model, const struct trace_event *event)
 		model->spare = open; /* most calls return before the next one begins */
 	}
 	for (struct destroy_race_meeting **met = &model->met; *met;) {
-		if (!is_event(&(*met)->told.call, event->id)) {
+		if (!is_event(&(*met)->fact.call, event->id)) {
 			met = &(*met)->next;
 			continue;
 		}
-		(*met)->told.returned = event->call->end;
+		(*met)->fact.returned = event->call->end;
 		report_meeting(model, met);
 	}
 }
@@ -106,7 +106,7 @@ int destroy_race_note_destroy(struct model *model, const struct life *life,
 		met = calloc(1, sizeof(*met));
 		if (!met)
 			return log_err(-ENOMEM, "calls under way");
-		met->told = (struct model_inside){ .object = *life,
+		met->fact = (struct model_inside){ .object = *life,
 						   .call = open->moment,
 						   .destroy = *moment,
 						   .returned = -1,
@@ -120,7 +120,7 @@ int destroy_race_note_destroy(struct model *model, const struct life *life,
 void destroy_race_forget(struct model *model, const struct moment *moment)
 {
 	for (struct destroy_race_meeting **at = &model->met, *met; (met = *at);) {
-		if (!is_event(&met->told.destroy, moment->id)) {
+		if (!is_event(&met->fact.destroy, moment->id)) {
 			at = &met->next;
 			continue;
 		}
@@ -147,12 +147,12 @@ void destroy_race_end_process(struct model *model, uint32_t process)
 		model->spare = NULL;
 	}
 	while ((met = *at)) {
-		if (process && met->told.call.process != process) {
+		if (process && met->fact.call.process != process) {
 			at = &met->next;
 			continue;
 		}
-		met->told.ended = model_end_of_thread(model, &met->told.call);
-		if (process && met->told.ended > met->told.destroy.time) {
+		met->fact.ended = model_end_of_thread(model, &met->fact.call);
+		if (process && met->fact.ended > met->fact.destroy.time) {
 			report_meeting(model, at);
 			continue;
 		}

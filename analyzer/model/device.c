@@ -254,11 +254,11 @@ static enum placed compare_gid(const struct device_gid *gid, const struct place 
 	return place_is_known(&own) ? place_compare(&own, to) : PLACED_PERHAPS;
 }
 
-/* PLACED_THERE if @a or @b is PLACED_THERE; else PLACED_ELSEWHERE if one of them is. */
+/* PLACED_AT_PORT if @a or @b is PLACED_AT_PORT; else PLACED_ELSEWHERE if one of them is. */
 static enum placed combine_placed(enum placed a, enum placed b)
 {
-	if (a == PLACED_THERE || b == PLACED_THERE)
-		return PLACED_THERE;
+	if (a == PLACED_AT_PORT || b == PLACED_AT_PORT)
+		return PLACED_AT_PORT;
 	return a == PLACED_ELSEWHERE ? a : b;
 }
 

@@ -15,7 +15,7 @@ static uint64_t context_of(const struct life *life)
 	return life->kind == OBJECT_context ? life->handle : life->context;
 }
 
-static bool is_own_live(const struct life *life)
+static bool is_live_not_inherited(const struct life *life)
 {
 	return life->state == LIFE_LIVE && !life->inherited;
 }
@@ -27,7 +27,7 @@ static bool is_context_whole(struct model *model, const struct trace_event *even
 	const struct life *context =
 		model_find(model, event->process, OBJECT_context, context_of(life));
 
-	return context && context->created.id.thread && is_own_live(context) &&
+	return context && context->created.id.thread && is_live_not_inherited(context) &&
 	       context->created.verb != VERB_import_device;
 }
 
@@ -45,7 +45,7 @@ static const struct life *find_other_kind(struct model *model, uint32_t process,
 
 	for (int kind = 0; kind < OBJECT_COUNT; kind++) {
 		life = model_find(model, process, (enum object_kind)kind, handle);
-		if (life && is_own_live(life))
+		if (life && is_live_not_inherited(life))
 			return life;
 	}
 	return NULL;
@@ -67,7 +67,7 @@ void foreign_check(struct model *model, const struct trace_event *event)
 		    handle->kind == OBJECT_device)
 			continue;
 		life = model_find(model, event->process, handle->kind, (uint64_t)value);
-		if (life && (!is_own_live(life) || !context_of(life)))
+		if (life && (!is_live_not_inherited(life) || !context_of(life)))
 			return;
 		foreign.path = arg_path(handle->arg);
 		foreign.kind = handle->kind;

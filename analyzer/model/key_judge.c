@@ -49,7 +49,7 @@ static bool find_range(const struct model *model, const struct key *key, const s
 		       struct key *ret_range)
 {
 	if (key->kind == OBJECT_mw)
-		return window_as_key(model, key, use->posted - use->slack, ret_range);
+		return window_make_key(model, key, use->posted - use->slack, ret_range);
 	*ret_range = *key;
 	return true;
 }

@@ -347,7 +347,7 @@ const struct life *life_cm_id(const struct life *qp)
 	return NULL;
 }
 
-struct moment life_hangup(const struct life *qp)
+struct moment life_find_disconnect(const struct life *qp)
 {
 	const struct life *id = life_cm_id(qp);
 

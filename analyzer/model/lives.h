@@ -194,7 +194,7 @@ const struct life *life_root(const struct life *life);
 
 /* The identifier of librdmacm of queue pair @qp, or NULL; and its rdma_disconnect(), or none. */
 const struct life *life_cm_id(const struct life *qp);
-struct moment life_hangup(const struct life *qp);
+struct moment life_find_disconnect(const struct life *qp);
 
 /* A QP is attached to a multicast group, or detached; repeating changes nothing. */
 int life_attach(struct life *qp, uint64_t group);

@@ -60,12 +60,12 @@ static void on_leave(void *arg, struct life *life, bool freed)
 	if (life->kind == OBJECT_qp && life->peer) {
 		life->peer->left = queues_peer_work(life);
 		store_receives(model, life);
-		life->peer->hangup = life_hangup(life);
+		life->peer->hangup = life_find_disconnect(life);
 	}
 	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
 		model->watcher.leave(model->watcher.arg, life);
 	queues_remove_object(model, life, freed);
-	pinned_leave(model, life);
+	pinned_remove_region(model, life);
 	if (life->kind == OBJECT_qp && !life->inherited)
 		cq_event_reset(model, life);
 	if (freed) {
@@ -195,7 +195,7 @@ static int on_post(struct model *model, const struct trace_event *event)
 }
 
 /* A memory window whose bind has failed is not bound. */
-static void bind_failed(struct model *model, uint32_t process, struct event_id bind)
+static void undo_failed_bind(struct model *model, uint32_t process, struct event_id bind)
 {
 	for (struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
 		if (life->kind == OBJECT_mw && life->bind.thread == bind.thread &&
@@ -212,7 +212,7 @@ static int on_poll(struct model *model, const struct trace_event *event)
 		if (!poll->wc[i].status)
 			continue;
 		if (model->binds && poll->wc[i].request.thread)
-			bind_failed(model, event->process, poll->wc[i].request);
+			undo_failed_bind(model, event->process, poll->wc[i].request);
 		qp_process_completion(model, event, &poll->wc[i]);
 		if (poll->wc[i].request.thread)
 			keys_note_error(model, event, &poll->wc[i]);
@@ -415,11 +415,11 @@ static int on_call(struct model *model, const struct trace_event *event)
 	if (err < 0 || !is_application(event))
 		return err < 0 ? err : 0;
 	if (!returns)
-		return control_call(model, event);
+		return control_begin_call(model, event);
 	destroy_race_end_call(model, event);
 	foreign_check(model, event);
-	err = control_return(model, event);
-	return err ? err : pinned_return(model, event);
+	err = control_end_call(model, event);
+	return err ? err : pinned_note_return(model, event);
 }
 
 static void note_srqn(struct model *model, const struct trace_event *event)

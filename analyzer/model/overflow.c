@@ -39,7 +39,7 @@ static uint32_t larger_of(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-static uint32_t known_capacity(const struct queue *queue)
+static uint32_t get_capacity(const struct queue *queue)
 {
 	return larger_of(queue->limits.asked, queue->limits.given);
 }
@@ -52,8 +52,8 @@ static uint32_t count_together(const struct post *post)
 
 static bool is_full_for(const struct queue *queue, uint32_t requests)
 {
-	return is_certain(queue) && known_capacity(queue) &&
-	       queue->outstanding + (uint64_t)requests > known_capacity(queue);
+	return is_certain(queue) && get_capacity(queue) &&
+	       queue->outstanding + (uint64_t)requests > get_capacity(queue);
 }
 
 static void report_problem_of(const struct model_watcher *watcher, struct queue *queue,
@@ -95,7 +95,7 @@ const char *overflow_reason(const struct queue *queue, const struct post *post, 
 	uint32_t together = count_together(post);
 	size_t used;
 
-	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !known_capacity(queue)) {
+	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !get_capacity(queue)) {
 		snprintf(text, size, "%s was created with %s 0", queue->owner->name,
 			 queue->send ? "max_send_wr" : "max_recv_wr");
 		return text;
@@ -104,11 +104,11 @@ const char *overflow_reason(const struct queue *queue, const struct post *post, 
 		return NULL;
 	if (queue->send)
 		snprintf(text, size, "%s: %u of %u outstanding, %u of them signalled",
-			 queue->owner->name, queue->outstanding, known_capacity(queue),
+			 queue->owner->name, queue->outstanding, get_capacity(queue),
 			 queue->signalled);
 	else
 		snprintf(text, size, "%s: %u of %u receives outstanding", queue->owner->name,
-			 queue->outstanding, known_capacity(queue));
+			 queue->outstanding, get_capacity(queue));
 	used = strlen(text);
 	if (together > 1)
 		snprintf(text + used, size - used, "; the list has %u, and all or none is posted",
@@ -170,7 +170,7 @@ static void store_refusal(struct queue *queue, const struct trace_event *event, 
 		.list = hash_list(post),
 		.outstanding = queue->outstanding,
 		.signalled = queue->signalled,
-		.limit = known_capacity(queue),
+		.limit = get_capacity(queue),
 		.together = count_together(post),
 		.full = full && is_full_for(queue, count_together(post)),
 		.completed = queue->completed,
@@ -227,7 +227,7 @@ static int note_refused_wr(const struct model_watcher *watcher, const struct tra
 		return -ENOMEM;
 	store_refusal(queue, event, taken);
 	if (!queue->refusal->full || !queue->send || queue->signalled ||
-	    queue->outstanding < known_capacity(queue))
+	    queue->outstanding < get_capacity(queue))
 		return 0;
 	/* no request will complete, and none fits, so the refusal is final */
 	queue->refusal->open = false;
@@ -310,13 +310,13 @@ static void check_room(const struct model_watcher *watcher, const struct trace_e
 {
 	struct model_queue_problem queue_problem;
 
-	if (queue->outstanding <= known_capacity(queue) || queue->beyond || !queue->limits.given ||
+	if (queue->outstanding <= get_capacity(queue) || queue->beyond || !queue->limits.given ||
 	    !is_certain(queue))
 		return;
 	queue_problem = (struct model_queue_problem){ .kind = PROBLEM_BEYOND,
 						      .index = taken - 1,
 						      .number = queue->outstanding,
-						      .limit = known_capacity(queue) };
+						      .limit = get_capacity(queue) };
 	queue->beyond = true;
 	if (queue->send && !queue->signalled)
 		queue_problem.kind = PROBLEM_STUCK;
@@ -376,7 +376,7 @@ static bool is_posted_in_loop(const struct queue *queue)
 /* Does a post that was not refused need any check? */
 static bool may_overflow(const struct queue *queue, const struct post *post, uint32_t taken)
 {
-	bool overflowed = queue->outstanding > known_capacity(queue) || queue->refusal ||
+	bool overflowed = queue->outstanding > get_capacity(queue) || queue->refusal ||
 			  (queue->cq && queue->cq->signalled > queue->cq->given);
 
 	for (uint32_t i = 0; i < taken; i++)
@@ -399,7 +399,7 @@ int overflow_note_post(const struct model_watcher *watcher, const struct trace_e
  */
 static bool is_unsignalled(const struct queue *queue, bool killed)
 {
-	uint32_t room = queue->limits.given ? known_capacity(queue) : UINT32_MAX;
+	uint32_t room = queue->limits.given ? get_capacity(queue) : UINT32_MAX;
 	const struct queue_stats *stats = &queue->stats;
 
 	if (queue->run >= room)
@@ -489,7 +489,7 @@ void overflow_end_queue(const struct model_watcher *watcher, struct queue *queue
 		return;
 	last = queue_at(queue, queue->count - 1);
 	queue_problem.kind = killed ? PROBLEM_STUCK : PROBLEM_FULL;
-	queue_problem.limit = known_capacity(queue);
+	queue_problem.limit = get_capacity(queue);
 	queue_problem.index = last->index;
 	queue_problem.moment = queue_moment(queue, last);
 	report_problem_of(watcher, queue, &queue_problem);

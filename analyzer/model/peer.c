@@ -217,10 +217,10 @@ static const struct peer *find_on_other_host(const struct peers *peers, const st
 	return found;
 }
 
-void peer_each_on_other_host(const struct peers *peers, uint32_t number,
-			     void (*tell)(void *arg, const struct peer *peer,
-					  const struct peer *other),
-			     void *arg)
+void peer_visit_on_other_host(const struct peers *peers, uint32_t number,
+			      void (*tell)(void *arg, const struct peer *peer,
+					   const struct peer *other),
+			      void *arg)
 {
 	const struct peer *peer = get_pointer(&peers->by_number, number);
 
@@ -247,7 +247,7 @@ static struct peer *find_connected_peer(struct peers *peers, const struct peer *
 	return found;
 }
 
-struct peer *peer_other(struct peers *peers, struct peer *peer)
+struct peer *peer_find_other(struct peers *peers, struct peer *peer)
 {
 	if (!peer->connected)
 		return NULL;
@@ -270,14 +270,14 @@ struct peer *peer_find_at(const struct peers *peers, uint32_t process, uint32_t 
 		if (other->gone != INT64_MAX || placed == PLACED_ELSEWHERE ||
 		    peer_slack(peers, process, other->process) == INT64_MAX)
 			continue;
-		if (found || placed != PLACED_THERE)
+		if (found || placed != PLACED_AT_PORT)
 			return NULL;
 		found = other;
 	}
 	return found;
 }
 
-struct peer *peer_find_meant(struct peers *peers, const struct peer *peer)
+struct peer *peer_find_intended(struct peers *peers, const struct peer *peer)
 {
 	return peer->connected ? peer_find_at(peers, peer->process, peer->dest, &peer->place)
 			       : NULL;
@@ -285,7 +285,7 @@ struct peer *peer_find_meant(struct peers *peers, const struct peer *peer)
 
 struct peer *peer_find_misled(struct peers *peers, const struct peer *peer)
 {
-	struct peer *found = peer_find_meant(peers, peer);
+	struct peer *found = peer_find_intended(peers, peer);
 
 	return found && found->connected && found->dest != peer->number ? found : NULL;
 }
@@ -327,7 +327,7 @@ const struct peer *peer_find_former(const struct peers *peers, const struct peer
 
 struct peer *peer_find_given(struct peers *peers, const struct peer *peer)
 {
-	return peer_find_meant(peers, peer) ?: find_former(peers, peer);
+	return peer_find_intended(peers, peer) ?: find_former(peers, peer);
 }
 
 const struct peer *peer_find_claimant(const struct peers *peers, const struct peer *peer)

@@ -105,14 +105,14 @@ struct peers {
 void peer_fini(struct peers *peers);
 
 /* The peer of @peer, alive or destroyed; NULL: not known. */
-struct peer *peer_other(struct peers *peers, struct peer *peer);
+struct peer *peer_find_other(struct peers *peers, struct peer *peer);
 
 /*
  * The only live queue pair with the number and address that @peer is connected to, whatever that
  * queue pair is connected to; NULL: none, or several. peer_find_misled(): only if that queue pair
  * is connected to another number.
  */
-struct peer *peer_find_meant(struct peers *peers, const struct peer *peer);
+struct peer *peer_find_intended(struct peers *peers, const struct peer *peer);
 struct peer *peer_find_misled(struct peers *peers, const struct peer *peer);
 
 /*
@@ -141,10 +141,10 @@ unsigned int peer_count_candidates(const struct peers *peers, const struct peer 
  * Call @tell for each queue pair with @number, and the only queue pair of another trace that it can
  * be connected to, whatever the clocks whose relation is not yet known.
  */
-void peer_each_on_other_host(const struct peers *peers, uint32_t number,
-			     void (*tell)(void *arg, const struct peer *peer,
-					  const struct peer *other),
-			     void *arg);
+void peer_visit_on_other_host(const struct peers *peers, uint32_t number,
+			      void (*tell)(void *arg, const struct peer *peer,
+					   const struct peer *other),
+			      void *arg);
 
 /* Is @peer the only queue pair that has its number, or recently had it? */
 bool peer_is_only(const struct peers *peers, const struct peer *peer);

@@ -113,7 +113,7 @@ static void unpin_region(struct pinned *p, struct life *life)
 	life->pinned = 0;
 }
 
-void pinned_leave(struct model *model, struct life *life)
+void pinned_remove_region(struct model *model, struct life *life)
 {
 	if (life->pinned && !life->inherited)
 		unpin_region(&model->pinned[life->process - 1], life);
@@ -211,7 +211,7 @@ static void note_fork_status(struct pinned *p, int64_t status)
 	p->kept |= status == STATUS_ENABLED;
 }
 
-int pinned_return(struct model *model, const struct trace_event *event)
+int pinned_note_return(struct model *model, const struct trace_event *event)
 {
 	struct pinned *p;
 

@@ -79,6 +79,6 @@ const char *pinned_limiter(const struct model *model, uint32_t process,
 const struct device *pinned_device_of(struct model *model, const struct trace_event *event);
 
 /* For model.c: a control verb of the application returned; @child inherits; @life is dead. */
-int pinned_return(struct model *model, const struct trace_event *event);
+int pinned_note_return(struct model *model, const struct trace_event *event);
 int pinned_inherit(struct model *model, uint32_t child, uint32_t parent);
-void pinned_leave(struct model *model, struct life *life);
+void pinned_remove_region(struct model *model, struct life *life);

@@ -318,7 +318,7 @@ int qp_note_created(struct life *life, enum verb verb, const struct args *args,
 
 static void enter_state(struct qp *qp, int state, const struct moment *moment)
 {
-	qp->told = qp->judged = false;
+	qp->error_reported = qp->judged = false;
 	qp->status = 0;
 	qp->moved = *moment;
 	qp->state = state;
@@ -328,7 +328,7 @@ static void enter_state(struct qp *qp, int state, const struct moment *moment)
 	memset(&qp->spare, 0, sizeof(qp->spare));
 }
 
-void qp_modify_begins(struct life *life)
+void qp_begin_modify(struct life *life)
 {
 	if (life->qp)
 		life->qp->changing++;
@@ -513,7 +513,7 @@ void qp_note_failed(struct life *life, const struct moment *moment, int status, 
 		return;
 	reliable = qp->type == ABI_QPT_RC || qp->type == ABI_QPT_XRC_SEND;
 	enter_state(qp, reliable ? ABI_QPS_ERR : QP_UNKNOWN, moment);
-	qp->told = reliable;
+	qp->error_reported = reliable;
 	qp->status = status;
 }
 

@@ -42,7 +42,7 @@ struct qp {
 	int type;  /* ABI_QPT_*; QP_UNKNOWN: of a WQ or an SRQ, or not known */
 	int state; /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; prefer qp_state() */
 	/* in ERR because of an error that was reported to the program, not by the program's call */
-	bool told;
+	bool error_reported;
 	bool shared; /* from ibv_open_qp(): other processes may modify it, too */
 	bool by_cm;  /* librdmacm modified it: some attributes are not the program's choice */
 	bool iwarp;  /* from INIT on, the connection manager moves it, which no verb shows */
@@ -134,7 +134,7 @@ bool qp_read_path(const struct args *args, struct qp_path *ret_path);
 int qp_note_ah_created(struct life *life, enum verb verb, const struct args *args);
 
 /* A modify of @life has begun; it has returned, with success or not. */
-void qp_modify_begins(struct life *life);
+void qp_begin_modify(struct life *life);
 void qp_note_modified(struct life *life, const struct trace_event *event);
 
 /* The program queried the attributes of @life: the state in the answer is valid. */

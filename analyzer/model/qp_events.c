@@ -43,7 +43,7 @@ static bool has_polled_since(const struct queue *queue, int64_t time)
  */
 static bool is_peer_stale(struct model *model, const struct life *life)
 {
-	const struct peer *other = peer_other(&model->peers, life->peer);
+	const struct peer *other = peer_find_other(&model->peers, life->peer);
 	const struct life *end = other ? other->life : NULL;
 	int64_t slack = other ? peer_slack(&model->peers, life->process, other->process) : 0;
 
@@ -55,14 +55,14 @@ static bool is_peer_stale(struct model *model, const struct life *life)
 /* Has that other end sent messages, although @life expects the PSN of its first? */
 static bool is_peer_ahead(struct model *model, const struct life *life)
 {
-	const struct peer *other = peer_other(&model->peers, life->peer);
+	const struct peer *other = peer_find_other(&model->peers, life->peer);
 	const struct life *end = other->life;
 
 	return has_polled_since(end->sq, other->since) && life->qp->set & ABI_QP_RQ_PSN &&
 	       end->qp->set & ABI_QP_SQ_PSN && life->qp->rq_psn == end->qp->sq_psn;
 }
 
-static void modify_returns(struct model *model, const struct trace_event *event, struct life *life)
+static void end_modify(struct model *model, const struct trace_event *event, struct life *life)
 {
 	struct qp_change change = qp_read_change(life, event->call->args);
 	struct model_modify modify = { .event = event,
@@ -106,9 +106,9 @@ void qp_process_call(struct model *model, const struct trace_event *event)
 	if (call->verb == VERB_query_qp && event->kind == TRACE_RETURN)
 		qp_note_queried(life, event);
 	else if (call->verb != VERB_query_qp && event->kind == TRACE_CALL)
-		qp_modify_begins(life);
+		qp_begin_modify(life);
 	else if (call->verb != VERB_query_qp)
-		modify_returns(model, event, life);
+		end_modify(model, event, life);
 }
 
 /* Posts */
@@ -142,18 +142,19 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
  */
 static bool is_allowed_post(const struct life *life, const struct trace_event *event, bool send)
 {
-	enum { NEWS = 1000000000 };
+	enum { NOTICE_NS = 1000000000 };
 	const struct qp *qp = life->qp;
-	uint32_t excused = (qp->polled ? qp->polled - 1 : 0) + !qp->told;
+	uint32_t excused = (qp->polled ? qp->polled - 1 : 0) + !qp->error_reported;
 
-	return qp->after[send] <= excused ||
-	       (qp->moved.id.thread != event->id.thread && event->time < qp->moved.time + NEWS);
+	return qp->after[send] <= excused || (qp->moved.id.thread != event->id.thread &&
+					      event->time < qp->moved.time + NOTICE_NS);
 }
 
 /* After an error a request without data may be posted for its flush, too. */
 static bool is_mark(const struct qp *qp, const struct post *post, bool send)
 {
-	return qp->told && qp->status && !qp->marked[send] && post->nwr == 1 && !post->wr->nsge;
+	return qp->error_reported && qp->status && !qp->marked[send] && post->nwr == 1 &&
+	       !post->wr->nsge;
 }
 
 /*
@@ -164,7 +165,7 @@ static bool is_late_post(struct qp *qp, const struct trace_event *event)
 {
 	enum { SOON = 10000000, POSTS = 3 };
 
-	if (!qp->told || !qp->status || qp->moved.id.thread == event->id.thread ||
+	if (!qp->error_reported || !qp->status || qp->moved.id.thread == event->id.thread ||
 	    event->time < qp->moved.time + SOON)
 		return false;
 	qp->late.posts = qp->late.thread == event->id.thread ? qp->late.posts + 1 : 1;
@@ -180,7 +181,8 @@ static bool may_await_flush(const struct life *life, const struct post *post)
 {
 	const struct qp *qp = life->qp;
 
-	return !(qp->told && qp->status) && post_taken(post) == post->nwr && !qp->spare.flushed;
+	return !(qp->error_reported && qp->status) && post_taken(post) == post->nwr &&
+	       !qp->spare.flushed;
 }
 
 static void note_spare(struct qp *qp, const struct trace_event *event)
@@ -285,10 +287,10 @@ void qp_process_completion(struct model *model, const struct trace_event *event,
 		return;
 	report_unreached(model, event, life, wc);
 	note_flush(life->qp, wc);
-	if (life->qp && life->qp->told && life->qp->moved.id.thread == event->id.thread &&
+	if (life->qp && life->qp->error_reported && life->qp->moved.id.thread == event->id.thread &&
 	    life->qp->moved.id.n != event->id.n)
 		life->qp->late.flushed = true;
-	if (life->qp && !life->qp->told && life->qp->state != ABI_QPS_ERR)
+	if (life->qp && !life->qp->error_reported && life->qp->state != ABI_QPS_ERR)
 		life->qp->polled = event->poll->nwc;
 	qp_note_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);
 }

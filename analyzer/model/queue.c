@@ -390,7 +390,7 @@ struct peer_work queues_work_of(const struct peer *peer)
 	return peer->life ? queues_peer_work(peer->life) : peer->left;
 }
 
-static bool has_receives_there(const struct life *qp, uint64_t cq)
+static bool has_receives_in_cq(const struct life *qp, uint64_t cq)
 {
 	return qp->kind == OBJECT_qp && qp->qp && qp->qp->recv_cq == cq && qp->rq &&
 	       qp->rq->outstanding;
@@ -412,7 +412,7 @@ struct receive_cq queues_receive_cq(const struct life *qp)
 		if (link->parent->kind == OBJECT_comp_channel)
 			found.channel = link->parent->handle;
 	for (link = cq->children; link; link = link->next_child)
-		found.others += link->child != qp && has_receives_there(link->child, cq->handle);
+		found.others += link->child != qp && has_receives_in_cq(link->child, cq->handle);
 	return found;
 }
 
@@ -438,7 +438,7 @@ struct shared_receives queues_shared_receives(struct peers *peers, const struct 
 		struct peer *user = link->child->kind == OBJECT_qp ? link->child->peer : NULL;
 		uint64_t messages;
 
-		if (!user || !count_messages(peer_other(peers, user), &messages))
+		if (!user || !count_messages(peer_find_other(peers, user), &messages))
 			continue;
 		shared.messages += messages;
 		shared.users++;

@@ -33,15 +33,15 @@ void receive_order_fini(struct receive_order *order)
 	free(order->done);
 }
 
-void receive_order_post(struct receive_order *order, int64_t time)
+void receive_order_add_receive(struct receive_order *order, int64_t time)
 {
 	MAKE_ROOM(order, order->posted, order->nposted, order->first_posted, order->posted_size);
 	if (!order->broken)
 		order->posted[order->nposted++] = time;
 }
 
-void receive_order_send(struct receive_order *order, struct event_id post, uint32_t index,
-			bool is_message)
+void receive_order_add_send(struct receive_order *order, struct event_id post, uint32_t index,
+			    bool is_message)
 {
 	if (order->thread && order->thread != post.thread) /* their order is not known */
 		order->broken = true;
@@ -57,8 +57,8 @@ static bool is_send(const struct order_send *send, struct event_id post, uint32_
 	return send->post.thread == post.thread && send->post.n == post.n && send->index == index;
 }
 
-void receive_order_done(struct receive_order *order, struct event_id post, uint32_t index,
-			int64_t time)
+void receive_order_end_send(struct receive_order *order, struct event_id post, uint32_t index,
+			    int64_t time)
 {
 	uint64_t messages = 0;
 	size_t i = order->first_send;
@@ -76,7 +76,7 @@ void receive_order_done(struct receive_order *order, struct event_id post, uint3
 		order->done[order->ndone++] = (struct order_done){ messages, time };
 }
 
-bool receive_order_next(struct receive_order *order, int64_t *ret_posted, int64_t *ret_done)
+bool receive_order_take_next(struct receive_order *order, int64_t *ret_posted, int64_t *ret_done)
 {
 	while (!order->broken && order->first_done < order->ndone) {
 		const struct order_done *done = &order->done[order->first_done];

@@ -35,15 +35,15 @@ struct receive_order {
 void receive_order_fini(struct receive_order *order);
 
 /* A receive was posted at @time. */
-void receive_order_post(struct receive_order *order, int64_t time);
+void receive_order_add_receive(struct receive_order *order, int64_t time);
 
 /* Request @index of @post was posted; @is_message: it consumes a receive. */
-void receive_order_send(struct receive_order *order, struct event_id post, uint32_t index,
-			bool is_message);
+void receive_order_add_send(struct receive_order *order, struct event_id post, uint32_t index,
+			    bool is_message);
 
 /* The request completed without an error; its completion was polled at @time. */
-void receive_order_done(struct receive_order *order, struct event_id post, uint32_t index,
-			int64_t time);
+void receive_order_end_send(struct receive_order *order, struct event_id post, uint32_t index,
+			    int64_t time);
 
 /* The next pair of times, the first of which must be before the second; false: none yet. */
-bool receive_order_next(struct receive_order *order, int64_t *ret_posted, int64_t *ret_done);
+bool receive_order_take_next(struct receive_order *order, int64_t *ret_posted, int64_t *ret_done);

@@ -96,7 +96,7 @@ bool refused_explain_limit(const struct refused *r, char *text, size_t size)
 }
 
 /* ibv_modify_srq(): the new capacity. */
-bool refused_capacity(const struct refused *r, char *text, size_t size)
+bool refused_explain_capacity(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r, r->object);
 	int64_t mask, most;
@@ -345,7 +345,7 @@ bool refused_explain_parameters(const struct refused *r, char *text, size_t size
 	return true;
 }
 
-bool refused_rejection(const struct refused *r, char *text, size_t size)
+bool refused_explain_rejection(const struct refused *r, char *text, size_t size)
 {
 	int64_t bytes;
 

@@ -9,7 +9,7 @@
 bool refused_explain_query(const struct refused *r, char *text, size_t size);
 
 bool refused_explain_group(const struct refused *r, char *text, size_t size);
-bool refused_capacity(const struct refused *r, char *text, size_t size);
+bool refused_explain_capacity(const struct refused *r, char *text, size_t size);
 bool refused_explain_limit(const struct refused *r, char *text, size_t size);
 bool refused_explain_window(const struct refused *r, char *text, size_t size);
 
@@ -25,7 +25,7 @@ bool refused_explain_reconnect(const struct refused *r, char *text, size_t size)
 bool refused_explain_no_route(const struct refused *r, char *text, size_t size);
 bool refused_explain_role(const struct refused *r, char *text, size_t size);
 bool refused_repeated(const struct refused *r, char *text, size_t size);
-bool refused_rejection(const struct refused *r, char *text, size_t size);
+bool refused_explain_rejection(const struct refused *r, char *text, size_t size);
 bool refused_explain_parameters(const struct refused *r, char *text, size_t size);
 
 /* rdma_create_qp(): the type of the queue pair does not fit the port space of the identifier. */

@@ -82,7 +82,7 @@ bool refused_explain_qp(const struct refused *r, char *text, size_t size)
 	bool srq = is_handle_set(r, ARG_EX(ex, qp_init_attr, srq));
 	int64_t bytes;
 
-	if (is_no_type(r, ex, text, size) || (ex && refused_extension(r, text, size)))
+	if (is_no_type(r, ex, text, size) || (ex && refused_explain_extension(r, text, size)))
 		return true;
 	if (!is_handle_set(r, ARG_EX(ex, qp_init_attr, send_cq)) &&
 	    !is_handle_set(r, ARG_EX(ex, qp_init_attr, recv_cq))) {

@@ -17,7 +17,7 @@ static const struct args *args_of(const struct refused *r)
 	return r->event->call->args;
 }
 
-bool refused_nothing(const struct refused *r, char *text, size_t size)
+bool refused_explain_null_object(const struct refused *r, char *text, size_t size)
 {
 	const struct handle_list *list = handles_of_inputs(r->event->call->verb);
 	int64_t handle;
@@ -28,7 +28,7 @@ bool refused_nothing(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_parent(const struct refused *r, char *text, size_t size)
+bool refused_explain_null_pd(const struct refused *r, char *text, size_t size)
 {
 	int64_t pd;
 
@@ -100,12 +100,12 @@ static bool has_other_ops(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_extension(const struct refused *r, char *text, size_t size)
+bool refused_explain_extension(const struct refused *r, char *text, size_t size)
 {
 	return lacks_domain(r, text, size) || has_other_ops(r, text, size);
 }
 
-bool refused_builders(const struct refused *r, char *text, size_t size)
+bool refused_explain_builders(const struct refused *r, char *text, size_t size)
 {
 	const struct qp *qp = r->object ? r->object->qp : NULL;
 
@@ -118,7 +118,7 @@ bool refused_builders(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_descriptor(const struct refused *r, char *text, size_t size)
+bool refused_explain_descriptor(const struct refused *r, char *text, size_t size)
 {
 	if (!r->object || r->object->state != LIFE_LIVE)
 		return false;
@@ -129,7 +129,7 @@ bool refused_descriptor(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_destination(const struct refused *r, char *text, size_t size)
+bool refused_explain_destination(const struct refused *r, char *text, size_t size)
 {
 	const struct life *context = r->object ? model_find(r->model, r->event->process,
 							    OBJECT_context, r->object->context)
@@ -148,7 +148,7 @@ bool refused_destination(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_contexts(const struct refused *r, char *text, size_t size)
+bool refused_explain_contexts(const struct refused *r, char *text, size_t size)
 {
 	const struct handle_list *list = handles_of_inputs(r->event->call->verb);
 	const struct life *first = NULL;

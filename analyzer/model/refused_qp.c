@@ -70,8 +70,8 @@ static uint32_t port_of(const struct refused *r)
 									      : 0;
 }
 
-static bool port_fails(const struct refused *r, const struct device *device, char *text,
-		       size_t size)
+static bool explain_port(const struct refused *r, const struct device *device, char *text,
+			 size_t size)
 {
 	const struct device_port *port = device_find_port(device, port_of(r));
 	int64_t number, mtu;
@@ -117,7 +117,7 @@ bool refused_explain_attribute(const struct refused *r, char *text, size_t size)
 	     value_exceeds(r, ARG(attr.max_dest_rd_atomic), device->max_qp_rd_atom,
 			   "the device's max_qp_rd_atom is", text, size)))
 		return true;
-	return port_fails(r, device, text, size);
+	return explain_port(r, device, text, size);
 }
 
 /* A member of the address: of ibv_modify_qp() in ah_attr, of ibv_create_ah() in attr. */
@@ -195,7 +195,7 @@ bool refused_explain_resolution(const struct refused *r, char *text, size_t size
 	return true;
 }
 
-bool refused_bind(const struct refused *r, char *text, size_t size)
+bool refused_explain_bind(const struct refused *r, char *text, size_t size)
 {
 	const struct args *args = r->event->call->args;
 	char relation[WORDS_RELATION], name[64];
@@ -258,7 +258,7 @@ bool refused_explain_elements(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-static bool state_fails(const struct life *qp, bool send, char *text, size_t size)
+static bool explain_state(const struct life *qp, bool send, char *text, size_t size)
 {
 	int state = qp_state(qp);
 
@@ -273,7 +273,7 @@ static bool state_fails(const struct life *qp, bool send, char *text, size_t siz
 	return true;
 }
 
-static bool opcode_fails(const struct life *qp, const struct post *post, char *text, size_t size)
+static bool explain_opcode(const struct life *qp, const struct post *post, char *text, size_t size)
 {
 	const struct wr *wr;
 	const char *opcode;
@@ -293,7 +293,7 @@ static bool opcode_fails(const struct life *qp, const struct post *post, char *t
 }
 
 /* Only what is sent can be inline, not what the response is written to. */
-static bool inline_fails(const struct post *post, char *text, size_t size)
+static bool explain_inline(const struct post *post, char *text, size_t size)
 {
 	const struct wr *wr;
 	uint32_t index;
@@ -307,7 +307,7 @@ static bool inline_fails(const struct post *post, char *text, size_t size)
 }
 
 /* If nothing else is wrong with ibv_post_send(): the queue pair has builders, ibv_wr_*(), too. */
-static bool batch_fails(const struct life *qp, const struct post *post, char *text, size_t size)
+static bool explain_batch(const struct life *qp, const struct post *post, char *text, size_t size)
 {
 	if (!post_is_send(post) || post->verb != VERB_post_send || !qp->qp->has_send_ops ||
 	    qp_state(qp) != ABI_QPS_RTS)
@@ -337,12 +337,13 @@ bool refused_explain_post(const struct refused *r, char *text, size_t size)
 
 	if (!r->object || !r->object->qp)
 		return false;
-	if (state_fails(r->object, post_is_send(post), text, size))
+	if (explain_state(r->object, post_is_send(post), text, size))
 		return true;
 	if (post->ret != EINVAL)
 		return false;
 	return (post_is_send(post) &&
-		(opcode_fails(r->object, post, text, size) || inline_fails(post, text, size) ||
+		(explain_opcode(r->object, post, text, size) || explain_inline(post, text, size) ||
 		 lacks_destination(r->object, post, text, size))) ||
-	       refused_explain_elements(r, text, size) || batch_fails(r->object, post, text, size);
+	       refused_explain_elements(r, text, size) ||
+	       explain_batch(r->object, post, text, size);
 }

@@ -15,7 +15,7 @@ bool refused_explain_path(const struct refused *r, char *text, size_t size);
 bool refused_explain_resolution(const struct refused *r, char *text, size_t size);
 
 /* ibv_bind_mw(), EINVAL: the state; the range. */
-bool refused_bind(const struct refused *r, char *text, size_t size);
+bool refused_explain_bind(const struct refused *r, char *text, size_t size);
 
 /*
  * Posts: the state, the opcode, and the results of refused_explain_elements(): number and length of

@@ -32,7 +32,7 @@ static struct unordered *unordered_of(struct queue *queue)
 static uint32_t peer_process(struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp && qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = qp && qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
 
 	return other ? other->process : 0;
 }
@@ -62,7 +62,7 @@ static void note_message(struct model *model, const struct queue *queue, struct 
 	process = peer_process(model, before);
 	if (!process || process != peer_process(model, queue))
 		return;
-	if (!before->unordered->told++) {
+	if (!before->unordered->nfollowed++) {
 		before->unordered->write = queue_moment(before, write);
 		before->unordered->send = moment_of(event);
 		before->unordered->other = queue->owner->id;

@@ -24,7 +24,7 @@ struct wr;
 
 struct unordered {
 	uint64_t batches;          /* batches of WRITEs, each after a request on another queue */
-	uint64_t told;             /* batches that a message on another queue followed */
+	uint64_t nfollowed;        /* batches that a message on another queue followed */
 	struct moment write, send; /* the first time */
 	uint32_t other;            /* object: the queue pair of the message */
 	uint64_t small;            /* WRITEs of at most 64 bytes */

@@ -47,8 +47,8 @@ enum window_state window_state(const struct model *model, const struct key *key)
 		       : WINDOW_INVALIDATING;
 }
 
-bool window_as_key(const struct model *model, const struct key *key, int64_t time,
-		   struct key *ret_key)
+bool window_make_key(const struct model *model, const struct key *key, int64_t time,
+		     struct key *ret_key)
 {
 	if (key->kind != OBJECT_mw || key->state != KEY_LIVE ||
 	    window_state(model, key) != WINDOW_BOUND || key->bind.at.time >= time)
@@ -99,7 +99,7 @@ static struct key *find_window(struct model *model, uint32_t process, uint64_t c
 void window_note_invalidated(struct model *model, const struct trace_event *event,
 			     const struct life *queue, uint32_t i)
 {
-	const struct peer *other = queue->peer ? peer_other(&model->peers, queue->peer) : NULL;
+	const struct peer *other = queue->peer ? peer_find_other(&model->peers, queue->peer) : NULL;
 	const struct wr *wr = &event->post->wr[i];
 	struct key *key = NULL;
 

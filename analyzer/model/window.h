@@ -28,8 +28,8 @@ enum window_state window_state(const struct model *model, const struct key *key)
  * The range and the rights of the key of a window that was bound before @time, as those of a
  * region. False, with *@ret_key untouched, if it is not certainly bound.
  */
-bool window_as_key(const struct model *model, const struct key *key, int64_t time,
-		   struct key *ret_key);
+bool window_make_key(const struct model *model, const struct key *key, int64_t time,
+		     struct key *ret_key);
 
 enum { WINDOW_TEXT = 96 };
 

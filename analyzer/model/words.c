@@ -150,8 +150,8 @@ const char *words_describe_renamed(struct trace *trace, const struct keys *keys,
 	return text;
 }
 
-const char *words_third_key(struct trace *trace, const struct key *key, const struct key *own,
-			    char text[WORDS_HOLDER])
+const char *words_describe_other_key(struct trace *trace, const struct key *key,
+				     const struct key *own, char text[WORDS_HOLDER])
 {
 	const char *fate = key->state != KEY_DEAD     ? ""
 			   : key->destroyed.id.thread ? ", which was deregistered"

@@ -59,8 +59,8 @@ const char *words_describe_renamed(struct trace *trace, const struct keys *keys,
  * ", but of mr1 of pd1 of process 3, which has ended": a key of a third process. @own: a key of the
  * sender that may be meant as well, or NULL.
  */
-const char *words_third_key(struct trace *trace, const struct key *key, const struct key *own,
-			    char text[WORDS_HOLDER]);
+const char *words_describe_other_key(struct trace *trace, const struct key *key,
+				     const struct key *own, char text[WORDS_HOLDER]);
 
 /* "process 2 (server)" */
 const char *words_name_process(struct trace *trace, uint32_t process, char *text, size_t size);

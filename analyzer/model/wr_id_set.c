@@ -21,7 +21,7 @@ struct wr_id_cell {
 	bool full;
 };
 
-static uint32_t home_cell(const struct wr_id_set *unique, uint64_t number)
+static uint32_t find_home_cell(const struct wr_id_set *unique, uint64_t number)
 {
 	return (uint32_t)map_hash(number) & (unique->size - 1);
 }
@@ -29,7 +29,7 @@ static uint32_t home_cell(const struct wr_id_set *unique, uint64_t number)
 /* The cell of @number, or the free one where it belongs. */
 static struct wr_id_cell *find_cell(const struct wr_id_set *unique, uint64_t number)
 {
-	uint32_t at = home_cell(unique, number);
+	uint32_t at = find_home_cell(unique, number);
 
 	while (unique->cells[at].full && unique->cells[at].number != number)
 		at = (at + 1) & (unique->size - 1);
@@ -122,7 +122,7 @@ void wr_id_set_remove(struct wr_id_set *unique, uint64_t number)
 			if (!unique->cells[at].full)
 				return;
 			/* may the cell move to the hole? Not if the hole is before its home */
-		} while (((at - home_cell(unique, unique->cells[at].number)) & mask) <
+		} while (((at - find_home_cell(unique, unique->cells[at].number)) & mask) <
 			 ((at - hole) & mask));
 		unique->cells[hole] = unique->cells[at];
 		hole = at;

@@ -51,7 +51,7 @@ void calls_note_cq(struct profiler *p, const struct trace_event *event)
 	if (call->verb != VERB_create_cq_ex || call->failed || !call->object || !call->args ||
 	    !args_get(call->args, ARG(init_attr.wc_flags), &flags) || flags & WITH_BYTE_LEN)
 		return;
-	cq = rows_cq(p, call->object, event->process);
+	cq = rows_get_cq(p, call->object, event->process);
 	if (cq)
 		cq->lengthless = true;
 }
@@ -98,9 +98,9 @@ void calls_count(struct profiler *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct profile_verb *verb = &p->profile->verbs[call->verb];
-	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
+	struct profile_thread *thread = rows_get_thread(p, event->id.thread, event->process);
 	struct profile_process *process = rows_process(p, event->process);
-	struct worker *worker = rows_worker(p, event->id.thread);
+	struct worker *worker = rows_get_worker(p, event->id.thread);
 	size_t place = place_index(p, call->verb, call->stack, event->process);
 	int64_t took = call->end < 0 ? 0 : call->end - call->begin;
 

@@ -174,7 +174,7 @@ static void note_occupancy(struct profile_side *side, const struct queue *queue)
 static void note_cq_high(struct profiler *p, const struct queue_cq *from)
 {
 	struct profile_cq *cq = from && from->owner && from->owner->id
-					? rows_cq(p, from->owner->id, from->owner->process)
+					? rows_get_cq(p, from->owner->id, from->owner->process)
 					: NULL;
 
 	if (!cq)
@@ -255,7 +255,7 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 void data_count_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
-	struct worker *worker = rows_worker(p, event->id.thread);
+	struct worker *worker = rows_get_worker(p, event->id.thread);
 	struct profile_thread *thread;
 	struct counted_post to;
 
@@ -263,7 +263,7 @@ void data_count_post(struct profiler *p, const struct model_post *told)
 		calls_note_post(p, worker);
 	if (!p->counts || !find_posting(p, told, &to))
 		return;
-	thread = rows_thread(p, event->id.thread, event->process);
+	thread = rows_get_thread(p, event->id.thread, event->process);
 	if (!thread)
 		return;
 	p->profile->verbs[event->post->verb].calls += p->profile->one_of;
@@ -340,7 +340,7 @@ static void time_stall(struct profiler *p, struct profile_queue *queue,
 		       const struct model_complete *told, int64_t took)
 {
 	const struct peer *other = told->qp && told->qp->peer
-					   ? peer_other(model_peers(p->model), told->qp->peer)
+					   ? peer_find_other(model_peers(p->model), told->qp->peer)
 					   : NULL;
 	const struct qp *qp = other && other->life ? other->life->qp : NULL;
 	unsigned int code = qp ? qp->min_rnr_timer & 31 : 0;
@@ -427,7 +427,7 @@ static void note_depth_before(struct profiler *p, const struct model_complete *t
 	if (side && queue)
 		depth_count_completion(side, told, counted_since(p, told->event->process));
 	if (queue && !queue->cq && !queue->send && told->cq && told->cq->id) {
-		struct profile_cq *cq = rows_cq(p, told->cq->id, told->event->process);
+		struct profile_cq *cq = rows_get_cq(p, told->cq->id, told->event->process);
 
 		if (cq)
 			cq->shared = true;
@@ -504,7 +504,7 @@ static void count_poll_gap(struct profile_cq *cq, const struct trace_event *even
 static void count_cq(struct profiler *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
-	struct profile_cq *cq = rows_cq(p, poll->object, event->process);
+	struct profile_cq *cq = rows_get_cq(p, poll->object, event->process);
 
 	if (!cq)
 		return;
@@ -520,9 +520,9 @@ static void count_cq(struct profiler *p, const struct trace_event *event)
 void data_count_poll(struct profiler *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
-	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
+	struct profile_thread *thread = rows_get_thread(p, event->id.thread, event->process);
 	struct profile_process *process = rows_process(p, event->process);
-	struct worker *worker = rows_worker(p, event->id.thread);
+	struct worker *worker = rows_get_worker(p, event->id.thread);
 	enum verb begins = poll->verb == VERB_next_poll ? VERB_start_poll : poll->verb;
 
 	if (!thread || !process || !worker)
@@ -545,7 +545,7 @@ void data_count_poll(struct profiler *p, const struct trace_event *event)
 /* The program may sleep until an event of the CQ. */
 void data_count_notify(struct profiler *p, const struct trace_event *event)
 {
-	struct profile_cq *cq = rows_cq(p, event->notify->object, event->process);
+	struct profile_cq *cq = rows_get_cq(p, event->notify->object, event->process);
 
 	if (cq)
 		cq->last = 0;

@@ -267,7 +267,7 @@ static uint32_t find_sender(struct lanes *lanes, struct model *model, const stru
 
 	if (!qp || !qp->qp || qp->qp->type != ABI_QPT_RC || !qp->peer)
 		return 0;
-	other = peer_other(peers, qp->peer);
+	other = peer_find_other(peers, qp->peer);
 	map_get(&lanes->received, qp->id, &n);
 	if (map_put(&lanes->received, qp->id, ++n) || !other)
 		return 0;

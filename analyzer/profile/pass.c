@@ -57,7 +57,7 @@ static int open_waits(struct profiler *p)
 static void count_wait(struct profiler *p, const struct waited_row *row)
 {
 	struct profile_waited *waited = &p->profile->waited;
-	struct profile_thread *thread = rows_thread(p, row->id.thread, row->process);
+	struct profile_thread *thread = rows_get_thread(p, row->id.thread, row->process);
 
 	waited->times += row->times;
 	profiler_add(&waited->ns, row->ns);
@@ -124,8 +124,8 @@ static void add_empty(void *arg, const struct lookup_count *count)
 	struct profile_cq *cq;
 
 	process = rows_process(p, count->process);
-	thread = rows_thread(p, count->thread, count->process);
-	cq = rows_cq(p, count->object, count->process);
+	thread = rows_get_thread(p, count->thread, count->process);
+	cq = rows_get_cq(p, count->object, count->process);
 	p->profile->empty += empty;
 	if (process)
 		process->empty += empty;
@@ -193,7 +193,7 @@ static void on_leave(void *arg, const struct life *object)
 static int find_bypassed(struct trace *trace, bool *ret_bypassed)
 {
 	struct findings *findings = calloc(1, sizeof(*findings));
-	int err = findings ? evidence_gaps(trace, findings) : -ENOMEM;
+	int err = findings ? evidence_note_gaps(trace, findings) : -ENOMEM;
 
 	*ret_bypassed = findings && findings->bypassed;
 	findings_free(findings);

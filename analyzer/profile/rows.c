@@ -70,7 +70,7 @@ struct profile_queue *rows_queue(struct profiler *p, uint32_t object, uint32_t p
 	return queue;
 }
 
-struct profile_cq *rows_cq(struct profiler *p, uint32_t object, uint32_t process)
+struct profile_cq *rows_get_cq(struct profiler *p, uint32_t object, uint32_t process)
 {
 	struct profile_cq *cq;
 
@@ -131,7 +131,7 @@ struct profile_process *rows_process(struct profiler *p, uint32_t id)
 	return has_number(p, id, &p->profile->nprocesses) ? &p->profile->processes[id - 1] : NULL;
 }
 
-struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t process)
+struct profile_thread *rows_get_thread(struct profiler *p, uint32_t id, uint32_t process)
 {
 	struct profile *profile = p->profile;
 	struct profile_thread *row;
@@ -148,7 +148,7 @@ struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t pro
 	return row;
 }
 
-struct worker *rows_worker(struct profiler *p, uint32_t thread)
+struct worker *rows_get_worker(struct profiler *p, uint32_t thread)
 {
 	struct worker *made;
 

@@ -9,7 +9,7 @@
 void rows_grow(struct profiler *p);
 
 struct profile_queue *rows_queue(struct profiler *p, uint32_t object, uint32_t process);
-struct profile_cq *rows_cq(struct profiler *p, uint32_t object, uint32_t process);
+struct profile_cq *rows_get_cq(struct profiler *p, uint32_t object, uint32_t process);
 struct profile_process *rows_process(struct profiler *p, uint32_t id);
-struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t process);
-struct worker *rows_worker(struct profiler *p, uint32_t thread);
+struct profile_thread *rows_get_thread(struct profiler *p, uint32_t id, uint32_t process);
+struct worker *rows_get_worker(struct profiler *p, uint32_t thread);

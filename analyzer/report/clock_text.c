@@ -138,7 +138,7 @@ static size_t group_clocks(const struct trace *trace, size_t max, struct clock_g
 	return ngroups;
 }
 
-int clock_text_each(const struct trace *trace, size_t max, clock_text_print print, void *arg)
+int clock_text_visit(const struct trace *trace, size_t max, clock_text_print print, void *arg)
 {
 	struct clock_group groups[CLOCK_TEXT_MOST];
 	size_t n, left;

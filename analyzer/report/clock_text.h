@@ -20,4 +20,4 @@ typedef void (*clock_text_print)(void *arg, struct text *sentence, enum clock_so
  * "b.db and 254 more traces: the same machine and clock, ...". After @max sentences, the last says
  * how many traces are left out. Returns 0 or -ENOMEM.
  */
-int clock_text_each(const struct trace *trace, size_t max, clock_text_print print, void *arg);
+int clock_text_visit(const struct trace *trace, size_t max, clock_text_print print, void *arg);

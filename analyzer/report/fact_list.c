@@ -21,7 +21,7 @@ static struct listed_fact add_fact(const struct report *report, const struct fac
 				    .count = fact->count,
 				    .known = fact->known };
 
-	sentence_fact(says, report->trace, fact);
+	sentence_put_fact(says, report->trace, fact);
 	fingerprint_fact(report, fact, told.fingerprint);
 	return told;
 }
@@ -40,7 +40,7 @@ static struct listed_fact put_error(const struct report *report, const struct fi
 				    .count = 1,
 				    .known = error->known };
 
-	sentence_error(says, report->trace, error, facts_cause(report->findings->facts, error));
+	sentence_put_error(says, report->trace, error, facts_cause(report->findings->facts, error));
 	fingerprint_error(report, error, told.fingerprint);
 	return told;
 }

@@ -18,7 +18,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static size_t span_digits(const char *at, const char *end)
+static size_t measure_digits(const char *at, const char *end)
 {
 	const char *from = at;
 
@@ -28,22 +28,22 @@ static size_t span_digits(const char *at, const char *end)
 }
 
 /* "1:42", "1:42[3]" */
-static size_t span_event(const char *at, const char *end)
+static size_t measure_event(const char *at, const char *end)
 {
-	size_t thread = span_digits(at, end), n, index;
+	size_t thread = measure_digits(at, end), n, index;
 
 	if (!thread || at + thread == end || at[thread] != ':')
 		return 0;
-	n = span_digits(at + thread + 1, end);
+	n = measure_digits(at + thread + 1, end);
 	if (!n)
 		return 0;
 	n += thread + 1;
-	index = at + n < end && at[n] == '[' ? span_digits(at + n + 1, end) : 0;
+	index = at + n < end && at[n] == '[' ? measure_digits(at + n + 1, end) : 0;
 	return index && at + n + 1 + index < end && at[n + 1 + index] == ']' ? n + index + 2 : n;
 }
 
 /* "qp3"; "qp3/2": qp3 of process 2 */
-static size_t span_object(const char *at, const char *end)
+static size_t measure_object(const char *at, const char *end)
 {
 	for (int kind = 0; kind < OBJECT_COUNT; kind++) {
 		const char *name = object_names[kind];
@@ -51,18 +51,18 @@ static size_t span_object(const char *at, const char *end)
 
 		if ((size_t)(end - at) <= n || memcmp(at, name, n) != 0)
 			continue;
-		digits = span_digits(at + n, end);
+		digits = measure_digits(at + n, end);
 		if (!digits)
 			continue;
 		n += digits;
-		process = at + n < end && at[n] == '/' ? span_digits(at + n + 1, end) : 0;
+		process = at + n < end && at[n] == '/' ? measure_digits(at + n + 1, end) : 0;
 		return process ? n + 1 + process : n;
 	}
 	return 0;
 }
 
 /* "LIFE-001" */
-static size_t span_rule(const char *at, const char *end)
+static size_t measure_rule(const char *at, const char *end)
 {
 	enum { DIGITS = 3 };
 	size_t n = 0;
@@ -71,7 +71,7 @@ static size_t span_rule(const char *at, const char *end)
 		n++;
 	if (!n || at + n == end || at[n] != '-')
 		return 0;
-	return span_digits(at + n + 1, end) == DIGITS ? n + 1 + DIGITS : 0;
+	return measure_digits(at + n + 1, end) == DIGITS ? n + 1 + DIGITS : 0;
 }
 
 static bool is_name_end(const char *at, const char *end)
@@ -86,7 +86,7 @@ static bool is_name_end(const char *at, const char *end)
 
 static size_t span_name(const char *at, const char *end)
 {
-	size_t length = span_event(at, end) ?: span_object(at, end) ?: span_rule(at, end);
+	size_t length = measure_event(at, end) ?: measure_object(at, end) ?: measure_rule(at, end);
 
 	return length && is_name_end(at + length, end) ? length : 0;
 }

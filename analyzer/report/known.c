@@ -38,7 +38,7 @@ struct baseline_entry {
 	bool found;
 };
 
-struct known {
+struct suppressions {
 	const char *suppress, *baseline; /* paths, borrowed; NULL: there is none */
 	char *texts[2];                  /* their contents, cut into words */
 	struct suppression *suppressions;
@@ -47,7 +47,7 @@ struct known {
 	size_t judged; /* findings */
 };
 
-void known_close(struct known *known)
+void suppressions_close(struct suppressions *known)
 {
 	if (!known)
 		return;
@@ -99,7 +99,8 @@ static bool has_topic(const char *pattern)
 	return false;
 }
 
-static int add_suppression(struct known *known, char *text, unsigned int line, char *complaint)
+static int add_suppression(struct suppressions *known, char *text, unsigned int line,
+			   char *complaint)
 {
 	struct suppression new = { .function = "*", .program = "*", .line = line };
 	struct suppression *place;
@@ -132,7 +133,7 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 	return 0;
 }
 
-static int add_expected(struct known *known, char *text, unsigned int line, char *complaint)
+static int add_expected(struct suppressions *known, char *text, unsigned int line, char *complaint)
 {
 	struct baseline_entry new = { .fingerprint = cut_word(&text) }, *place;
 
@@ -154,9 +155,9 @@ static int add_expected(struct known *known, char *text, unsigned int line, char
 	return 0;
 }
 
-typedef int take_line(struct known *known, char *text, unsigned int line, char *complaint);
+typedef int take_line(struct suppressions *known, char *text, unsigned int line, char *complaint);
 
-static int read_lines(struct known *known, const char *path, bool baseline, take_line *take,
+static int read_lines(struct suppressions *known, const char *path, bool baseline, take_line *take,
 		      char **ret_text, char *complaint)
 {
 	size_t bytes, n;
@@ -185,10 +186,10 @@ static int read_lines(struct known *known, const char *path, bool baseline, take
 	return err;
 }
 
-int known_open(const char *suppress, const char *baseline, char complaint[KNOWN_COMPLAINT],
-	       struct known **ret_known)
+int suppressions_open(const char *suppress, const char *baseline, char complaint[KNOWN_COMPLAINT],
+		      struct suppressions **ret_known)
 {
-	struct known *known = calloc(1, sizeof(*known));
+	struct suppressions *known = calloc(1, sizeof(*known));
 	int err = 0;
 
 	if (!known) {
@@ -203,7 +204,7 @@ int known_open(const char *suppress, const char *baseline, char complaint[KNOWN_
 	if (baseline && !err)
 		err = read_lines(known, baseline, true, add_expected, &known->texts[1], complaint);
 	if (err) {
-		known_close(known);
+		suppressions_close(known);
 		return err;
 	}
 	*ret_known = known;
@@ -265,7 +266,7 @@ static bool matches_suppression(const struct suppression *s, const struct report
 	return false;
 }
 
-static unsigned int mark_subject(struct known *known, const struct report *report,
+static unsigned int mark_subject(struct suppressions *known, const struct report *report,
 				 const struct subject *subject)
 {
 	unsigned int is = FINDING_NEW;
@@ -315,7 +316,7 @@ static struct subject subject_of_error(const struct report *report, const struct
 	return subject;
 }
 
-void known_mark_findings(struct known *known, const struct report *report)
+void suppressions_mark_findings(struct suppressions *known, const struct report *report)
 {
 	const struct findings *findings = report->findings;
 
@@ -327,7 +328,7 @@ void known_mark_findings(struct known *known, const struct report *report)
 	}
 }
 
-void known_mark_facts(struct known *known, const struct report *report)
+void suppressions_mark_facts(struct suppressions *known, const struct report *report)
 {
 	struct facts *facts = report->findings->facts;
 
@@ -365,7 +366,7 @@ static bool was_any_checked(const struct findings *findings, const char *pattern
 	return false;
 }
 
-void known_report(const struct known *known, const struct findings *findings)
+void suppressions_report(const struct suppressions *known, const struct findings *findings)
 {
 	for (size_t i = 0; known && i < known->nsuppressions; i++) {
 		const struct suppression *s = &known->suppressions[i];
@@ -388,7 +389,7 @@ static bool is_known(unsigned int is, enum finding_known known)
 	return is & FINDING_SUPPRESSED ? known == FINDING_SUPPRESSED : is == known;
 }
 
-uint64_t known_count(const struct findings *findings, enum finding_known known)
+uint64_t suppressions_count(const struct findings *findings, enum finding_known known)
 {
 	const struct facts *facts = findings->facts;
 	uint64_t n = 0;
@@ -415,20 +416,20 @@ static void print_sum(FILE *out, uint64_t n, const char *how, const char *path)
 	print_untrusted(out, path);
 }
 
-void known_print_sum(const struct report *report)
+void suppressions_print_sum(const struct report *report)
 {
 	const struct findings *findings = report->findings;
-	const struct known *known = report->known;
+	const struct suppressions *known = report->known;
 
 	if (!known)
 		return;
-	print_sum(report->out, known_count(findings, FINDING_SUPPRESSED), "suppressed by",
+	print_sum(report->out, suppressions_count(findings, FINDING_SUPPRESSED), "suppressed by",
 		  known->suppress);
-	print_sum(report->out, known_count(findings, FINDING_BASELINE), "in the baseline",
+	print_sum(report->out, suppressions_count(findings, FINDING_BASELINE), "in the baseline",
 		  known->baseline);
 }
 
-bool known_has_baseline(const struct known *known)
+bool suppressions_have_baseline(const struct suppressions *known)
 {
 	return known && known->baseline;
 }
@@ -503,7 +504,7 @@ static bool same_fingerprint(const char *a, const char *b)
 }
 
 /* A typing error must not overwrite a file of the user. */
-int known_check_target(const char *path)
+int suppressions_check_target(const char *path)
 {
 	char head[sizeof(magic)] = "";
 	struct stat st;
@@ -536,13 +537,13 @@ static int write_lines(const char *path, const struct lines *lines)
 	return outfile_close(&out, 0);
 }
 
-int known_write(const char *path, const struct report *report)
+int put_baseline(const char *path, const struct report *report)
 {
 	struct lines lines = { 0 };
 	int err = list_baseline(report, &lines);
 
 	if (!err)
-		err = known_check_target(path);
+		err = suppressions_check_target(path);
 	if (!err)
 		err = write_lines(path, &lines);
 	for (size_t i = 0; i < lines.n; i++)

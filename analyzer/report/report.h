@@ -9,7 +9,7 @@
 #include "analyzer/rules/findings.h"
 #include "analyzer/report/symbols.h"
 
-struct known;
+struct suppressions;
 
 struct report {
 	FILE *out;
@@ -17,7 +17,7 @@ struct report {
 	const char *path; /* of the trace, as the user gave it */
 	const struct findings *findings;
 	struct symbols *symbols;
-	struct known *known; /* known.h; NULL: no finding is known */
+	struct suppressions *known; /* known.h; NULL: no finding is known */
 	bool full; /* findings of performance and information with steps and advice, too */
 };
 

@@ -318,7 +318,7 @@ static void put_message(struct text *t, const struct finding *finding)
 {
 	struct text says = { 0 };
 
-	sentence_finding(&says, finding);
+	sentence_put_finding(&says, finding);
 	put_text(t, "message", says.at);
 	t->failed |= says.failed;
 	text_fini(&says);
@@ -624,8 +624,8 @@ int report_json(const struct report *report)
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
 	put_number(&t, "hazards", (int64_t)findings_count(findings, 'H'));
-	put_number(&t, "suppressed", (int64_t)known_count(findings, FINDING_SUPPRESSED));
-	put_number(&t, "in_baseline", (int64_t)known_count(findings, FINDING_BASELINE));
+	put_number(&t, "suppressed", (int64_t)suppressions_count(findings, FINDING_SUPPRESSED));
+	put_number(&t, "in_baseline", (int64_t)suppressions_count(findings, FINDING_BASELINE));
 	put_bool(&t, "bad", check_is_bad(findings));
 	put_facts(&t, report);
 	open_array(&t, "first_errors");

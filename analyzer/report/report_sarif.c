@@ -193,7 +193,7 @@ static void put_known(struct sarif *s, unsigned int known)
 		json_close(&s->json, '}');
 		json_close(&s->json, ']');
 	}
-	if (known_has_baseline(s->report->known))
+	if (suppressions_have_baseline(s->report->known))
 		json_put_text(&s->json, "baselineState",
 			      known & FINDING_BASELINE ? "unchanged" : "new");
 }
@@ -202,7 +202,7 @@ static void put_message(struct sarif *s, const struct finding *f)
 {
 	struct text text = { 0 };
 
-	sentence_finding(&text, f);
+	sentence_put_finding(&text, f);
 	sarif_message(&s->json, "message", text.at);
 	s->json.out->failed |= text.failed;
 	text_fini(&text);

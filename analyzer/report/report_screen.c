@@ -187,7 +187,7 @@ static bool print_fact(struct screen *screen, struct text *t, const struct fact 
 
 	if (fact->event.thread)
 		text_addf(t, "%s  ", event_id_text(fact->event, id));
-	sentence_fact(t, report->trace, fact);
+	sentence_put_fact(t, report->trace, fact);
 	if (fact->kind == FACT_FAILED && !fact->because && !has_finding_at(report, fact->event) &&
 	    explain_has_own(fact->verb, fact->error))
 		put_likely_causes(t, explain_errno(fact->verb, fact->error), 0);
@@ -492,7 +492,7 @@ static void print_screen(struct screen *screen)
 	print_top(screen);
 	print_bypass(screen);
 	print_faults(screen);
-	clock_text_each(screen->report->trace, CLOCKS_SHOWN, print_clock, screen);
+	clock_text_visit(screen->report->trace, CLOCKS_SHOWN, print_clock, screen);
 	screen->kept =
 		/* a line for the kinds without facts; the findings */
 		1 + (screen->report->findings->n ? 5 : 1);

@@ -200,7 +200,7 @@ static void print_message(FILE *out, const struct finding *finding)
 {
 	struct text text = { 0 };
 
-	sentence_finding(&text, finding);
+	sentence_put_finding(&text, finding);
 	wrap_text(out, 2, 2, text.at ? text.at : "");
 	text_fini(&text);
 }

@@ -20,7 +20,7 @@ struct stored_finding row_of_finding(const struct report *report, const struct f
 		trace_clock(report->trace, trace_part_of(report->trace, f->process));
 	const struct rule *rule = &rules[f->rule];
 
-	sentence_finding(says, f);
+	sentence_put_finding(says, f);
 	return (struct stored_finding){ .rule = rule->id,
 					.name = rule->name,
 					.severity = rule_severity(finding_severity(f)),

@@ -45,7 +45,7 @@ static void put_known(struct text *t, const struct report *report)
 	copy.out = open_memstream(&known, &size);
 	if (!copy.out)
 		return;
-	known_print_sum(&copy);
+	suppressions_print_sum(&copy);
 	fclose(copy.out);
 	if (known)
 		text_addf(t, "%s", known);
@@ -136,7 +136,7 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	put_finding(t, screen, group);
 	if (!screen_print_wrapped(screen, 2, t))
 		return false;
-	sentence_finding(t, finding);
+	sentence_put_finding(t, finding);
 	screen_print_wrapped(screen, 4, t);
 	if (!told[finding->rule] && !finding->site->hazard) {
 		put_advice(t, finding);

@@ -70,7 +70,7 @@ static void put_ended(struct text *t, struct trace *trace, const struct fact *fa
 	text_addf(t, " at %s", words_format_span(fact->last, last));
 }
 
-void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)
+void sentence_put_fact(struct text *t, struct trace *trace, const struct fact *fact)
 {
 	if (fact->kind == FACT_FAILED)
 		put_failed(t, fact);
@@ -115,8 +115,8 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 		  words_format_span(error->time - request->posted_at, when));
 }
 
-void sentence_error(struct text *t, struct trace *trace, const struct first_error *error,
-		    const struct cause *cause)
+void sentence_put_error(struct text *t, struct trace *trace, const struct first_error *error,
+			const struct cause *cause)
 {
 	char status[32];
 
@@ -142,7 +142,7 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 		text_addf(t, "; peer: %s", cause->peer);
 }
 
-void sentence_finding(struct text *t, const struct finding *finding)
+void sentence_put_finding(struct text *t, const struct finding *finding)
 {
 	text_addf(t, "%s", finding->says ? finding->says : "");
 	if (finding->breaks)

@@ -148,7 +148,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 		text_addf(t, "polls another CQ than %s, where completions of %s come",
 			  stall->object, name_of(trace, stall->qp));
 		break;
-	case STALL_BARREN:
+	case STALL_NOTHING_OUTSTANDING:
 		text_addf(t, "polls %s in vain (%s): no outstanding request completes in it",
 			  stall->object, words_format_count(stall->count, "time", n));
 		break;

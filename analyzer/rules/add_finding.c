@@ -213,10 +213,10 @@ bool check_ack_wait(struct check *check, enum rule_id rule, const struct model_d
 	if (destroy->ended ? !waited || (waited >= IN_VAIN_NS && !may_acknowledge(check, destroy))
 			   : !trace_meta(check->trace, "snapshot"))
 		return true;
-	findings_unchecked(check->findings, rule, true,
-			   "%s(), %s, had not returned %s later, when the %s ended",
-			   verb_infos[destroy->moment.verb].name,
-			   event_id_text(destroy->moment.id, id), words_format_span(waited, when),
-			   destroy->ended ? "process" : "trace");
+	findings_note_unchecked(
+		check->findings, rule, true,
+		"%s(), %s, had not returned %s later, when the %s ended",
+		verb_infos[destroy->moment.verb].name, event_id_text(destroy->moment.id, id),
+		words_format_span(waited, when), destroy->ended ? "process" : "trace");
 	return false;
 }

@@ -117,14 +117,14 @@ static void note_direct_call(struct findings *findings, const char *name, bool c
 				continue;
 			/* posts that we did not see only hide mistakes */
 			if (called)
-				findings_unchecked(findings, rule, *kind == 'd',
-						   "%s() %s (%s, table coverage)", name,
-						   direct[i].text,
-						   words_format_count(n, "call", count));
+				findings_note_unchecked(findings, rule, *kind == 'd',
+							"%s() %s (%s, table coverage)", name,
+							direct[i].text,
+							words_format_count(n, "call", count));
 			else
-				findings_unchecked(findings, rule, *kind == 'd',
-						   "%s(), which the program may call, %s", name,
-						   direct[i].text);
+				findings_note_unchecked(findings, rule, *kind == 'd',
+							"%s(), which the program may call, %s",
+							name, direct[i].text);
 		}
 	}
 }
@@ -137,8 +137,8 @@ static void note_attached(struct findings *findings)
 {
 	findings->blind = true;
 	for (int rule = 0; rule < RULE_COUNT; rule++)
-		findings_unchecked(findings, rule, !needs_evidence(rule, 'q'),
-				   "the program ran already when the recording began");
+		findings_note_unchecked(findings, rule, !needs_evidence(rule, 'q'),
+					"the program ran already when the recording began");
 }
 
 static void note_blind_spot(struct findings *findings, const char *what, uint64_t n)
@@ -154,10 +154,10 @@ static void note_blind_spot(struct findings *findings, const char *what, uint64_
 		findings->bypassed |= blind[i].kind == 'd' || blind[i].kind == 'q';
 		for (int rule = 0; rule < RULE_COUNT; rule++)
 			if (blind[i].all || needs_evidence(rule, blind[i].kind))
-				findings_unchecked(findings, rule, !blind[i].all,
-						   "%s were not recorded (%s, table coverage)",
-						   blind[i].text,
-						   words_format_count(n, "time", count));
+				findings_note_unchecked(findings, rule, !blind[i].all,
+							"%s were not recorded (%s, table coverage)",
+							blind[i].text,
+							words_format_count(n, "time", count));
 	}
 }
 
@@ -175,9 +175,9 @@ static void add_spot(void *arg, const struct coverage_sum *sum)
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
-		findings_unchecked(findings, rule, !needs_evidence(rule, 'q'),
-				   "%s %s older than the part that was stored", WORDS_N(n, "event"),
-				   n == 1 ? "is" : "are");
+		findings_note_unchecked(findings, rule, !needs_evidence(rule, 'q'),
+					"%s %s older than the part that was stored",
+					WORDS_N(n, "event"), n == 1 ? "is" : "are");
 }
 
 /*
@@ -193,8 +193,8 @@ static void note_filtered(struct trace *trace, struct findings *findings)
 	findings->blind |= strcmp(filter, "plane=data") != 0;
 	for (int rule = 0; rule < RULE_COUNT; rule++)
 		if (needs_evidence(rule, 'd'))
-			findings_unchecked(findings, rule, true, "--filter %s left verbs out",
-					   filter);
+			findings_note_unchecked(findings, rule, true, "--filter %s left verbs out",
+						filter);
 }
 
 /* Changes of registered memory are recorded only on request. */
@@ -202,8 +202,8 @@ static void note_memory(struct findings *findings)
 {
 	for (int rule = 0; rule < RULE_COUNT; rule++)
 		if (needs_evidence(rule, 'm'))
-			findings_unchecked(findings, rule, false,
-					   "that requires a recording with `record --memory`");
+			findings_note_unchecked(findings, rule, false,
+						"that requires a recording with `record --memory`");
 }
 
 /* Reads of completions, and the ends of data verbs. */
@@ -212,8 +212,8 @@ static void note_strict(struct findings *findings)
 	static const enum rule_id of_strict[] = { RULE_COMPL_001, RULE_THREAD_001 };
 
 	for (size_t i = 0; i < sizeof(of_strict) / sizeof(*of_strict); i++)
-		findings_unchecked(findings, of_strict[i], false,
-				   "that requires a recording with `record --strict`");
+		findings_note_unchecked(findings, of_strict[i], false,
+					"that requires a recording with `record --strict`");
 }
 
 static const struct {
@@ -238,24 +238,26 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 	findings->blind |= loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
 		if (lost)
-			findings_unchecked(findings, rule, false, "%s %s", WORDS_N(lost, "event"),
-					   lost <= loss.late ? "came before the recording began"
-					   : lost == 1       ? "was lost"
-							     : "were lost");
+			findings_note_unchecked(
+				findings, rule, false, "%s %s", WORDS_N(lost, "event"),
+				lost <= loss.late ? "came before the recording began"
+				: lost == 1       ? "was lost"
+						  : "were lost");
 		else if (loss.damaged)
-			findings_unchecked(findings, rule, false, "the trace is damaged");
+			findings_note_unchecked(findings, rule, false, "the trace is damaged");
 	}
 	note_overwritten(findings, loss.overwritten);
 	note_filtered(trace, findings);
 	if (loss.interrupted && !loss.events && !loss.damaged)
-		findings_unchecked(findings, RULE_COMPL_003, true,
-				   "the recorder died: it is unknown whether a destroy returned "
-				   "later");
+		findings_note_unchecked(
+			findings, RULE_COMPL_003, true,
+			"the recorder died: it is unknown whether a destroy returned "
+			"later");
 	return coverage_visit_sums(trace, add_spot, findings);
 }
 
 /* A gap in one of several traces affects all of their rules. */
-int evidence_gaps(struct trace *trace, struct findings *findings)
+int evidence_note_gaps(struct trace *trace, struct findings *findings)
 {
 	bool with[OPTIONS]; /* one of the parts was recorded with the option */
 	int err = 0;
@@ -298,14 +300,15 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 	if (findings->skip[RULE_LIFE_004]) /* not checked at all, and the reason is known */
 		return killed ? MODEL_KILLED : MODEL_UNKNOWN;
 	if (killed)
-		findings_unchecked(findings, RULE_LIFE_004, true,
-				   "%s was killed%s%s, and its objects with it",
-				   process_id_text(id, name), status == -1 ? "" : " by ",
-				   status == -1 ? "" : signal_text(WTERMSIG(status), text));
+		findings_note_unchecked(findings, RULE_LIFE_004, true,
+					"%s was killed%s%s, and its objects with it",
+					process_id_text(id, name), status == -1 ? "" : " by ",
+					status == -1 ? "" : signal_text(WTERMSIG(status), text));
 	else
-		findings_unchecked(findings, RULE_LIFE_004, true, "the end of %s was not recorded",
-				   process_id_text(id, name));
-	findings_unchecked_alike(findings, RULE_LIFE_004,
-				 killed ? (status == -1 ? 1 : 2 + WTERMSIG(status)) : -1);
+		findings_note_unchecked(findings, RULE_LIFE_004, true,
+					"the end of %s was not recorded",
+					process_id_text(id, name));
+	findings_mark_unchecked_alike(findings, RULE_LIFE_004,
+				      killed ? (status == -1 ? 1 : 2 + WTERMSIG(status)) : -1);
 	return killed ? MODEL_KILLED : MODEL_UNKNOWN;
 }

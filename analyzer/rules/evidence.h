@@ -8,7 +8,7 @@
 #include "analyzer/model/model.h"
 
 /* Report to @findings which rules have no, or incomplete, evidence. */
-int evidence_gaps(struct trace *trace, struct findings *findings);
+int evidence_note_gaps(struct trace *trace, struct findings *findings);
 
 /* Settings with which programs use the verbs; DPDK has none (docs/PRODUCTION.md). */
 #define EVIDENCE_UCX      "UCX_TLS=rc_v,ud_v,self,sm"

@@ -190,8 +190,8 @@ void finding_step(struct finding *finding, const char *what, const struct moment
 		finding->steps[finding->nsteps++] = (struct finding_step){ what, *moment };
 }
 
-void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
-			const char *format, ...)
+void findings_note_unchecked(struct findings *findings, enum rule_id rule, bool partly,
+			     const char *format, ...)
 {
 	struct unchecked_rule *more;
 	char *why = NULL;
@@ -222,7 +222,7 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 	findings->skip[rule] |= !partly;
 }
 
-void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how)
+void findings_mark_unchecked_alike(struct findings *findings, enum rule_id rule, int how)
 {
 	size_t n = findings->nunchecked;
 
@@ -299,7 +299,7 @@ uint64_t findings_count_new_hazards(const struct findings *findings, enum rule_i
 	return count_new(findings, rule, true, findings->hazards[rule]);
 }
 
-static int by_rule(const void *a, const void *b)
+static int compare_unchecked(const void *a, const void *b)
 {
 	const struct unchecked_rule *x = a, *y = b;
 
@@ -312,7 +312,7 @@ void findings_sort_unchecked(struct findings *findings)
 {
 	if (findings->nunchecked)
 		qsort(findings->unchecked, findings->nunchecked, sizeof(*findings->unchecked),
-		      by_rule);
+		      compare_unchecked);
 }
 
 uint64_t findings_count(const struct findings *findings, char severity)

@@ -140,14 +140,14 @@ void finding_at(struct finding *finding, const struct moment *moment);
 void finding_step(struct finding *finding, const char *what, const struct moment *moment);
 
 /* Report that @rule is not checked, or checked only @partly. */
-void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
-			const char *format, ...) __attribute__((format(printf, 4, 5)));
+void findings_note_unchecked(struct findings *findings, enum rule_id rule, bool partly,
+			     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
  * Mark the last gap, if it is of @rule, as that of one process: the text report folds all gaps with
  * the same @how (not 0).
  */
-void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how);
+void findings_mark_unchecked_alike(struct findings *findings, enum rule_id rule, int how);
 
 void findings_forget_unchecked(struct findings *findings);
 

@@ -161,7 +161,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 		return;
 	safety = model_fork_safety(check->model, fork->process);
 	if (safety == FORK_NOT_KNOWN && !check->findings->fork_not_known)
-		findings_unchecked(
+		findings_note_unchecked(
 			check->findings, RULE_FORK_001, true,
 			"it is unknown whether the kernel copies registered pages at a fork");
 	check->findings->fork_not_known |= safety == FORK_NOT_KNOWN;

@@ -60,7 +60,7 @@ static const char *guess_key(const struct check *check, const struct model_key *
 					     use->number);
 	own = keys_find_own_range(keys, use->at.process, use->number, use->addr, use->length);
 	if (key)
-		words_third_key(check->trace, key, own, hint);
+		words_describe_other_key(check->trace, key, own, hint);
 	else if (!use->number)
 		snprintf(hint, 2 * TEXT, ": the field was perhaps not filled in");
 	return hint;
@@ -241,7 +241,7 @@ static bool report_refused(struct check *check, const struct model_complete *com
 	if (wc->status != ABI_WC_REM_ACCESS_ERR || !request || complete->queue->doubt ||
 	    wc->candidates > 1 || !operation_needs_remote(request->opcode) || !complete->qp->peer)
 		return false;
-	peer = peer_other(model_peers(check->model), complete->qp->peer);
+	peer = peer_find_other(model_peers(check->model), complete->qp->peer);
 	if (!peer)
 		return false;
 	ret->peer = peer;

@@ -17,7 +17,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/add_finding.h"
 
-enum { HABIT = 4, LAPS = 4 };
+enum { LEAST_PAIRS = 4, LAPS = 4 };
 
 static struct finding *add_finding(struct check *check, enum rule_id rule, const struct life *life,
 				   const struct overlap_pair *pair, bool certain)
@@ -78,8 +78,8 @@ static void report_filled(struct check *check, const struct life *life, const st
 	struct finding *finding;
 
 	if (!overlaps || !overlaps->filled.n || queue->buffer_told || queue->doubt ||
-	    (!overlaps->apart && overlaps->filled.gathered < HABIT &&
-	     overlaps->filled.returned < HABIT))
+	    (!overlaps->apart && overlaps->filled.gathered < LEAST_PAIRS &&
+	     overlaps->filled.returned < LEAST_PAIRS))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->filled);
 	if (!finding)
@@ -109,7 +109,7 @@ static void report_resent(struct check *check, const struct life *life, const st
 	struct finding *finding;
 
 	if (!overlaps || !overlaps->resent.n || queue->doubt ||
-	    (!overlaps->apart && (overlaps->resent.n < HABIT || !serves_from_one(life))))
+	    (!overlaps->apart && (overlaps->resent.n < LEAST_PAIRS || !serves_from_one(life))))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->resent);
 	if (!finding)
@@ -151,8 +151,8 @@ static void report_received(struct check *check, const struct life *life)
 	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->received : NULL;
 	struct finding *finding;
 
-	if (!pair || pair->n < HABIT || life->sq->doubt || life->rq->doubt || !life->rq->overlaps ||
-	    !life->rq->overlaps->apart)
+	if (!pair || pair->n < LEAST_PAIRS || life->sq->doubt || life->rq->doubt ||
+	    !life->rq->overlaps || !life->rq->overlaps->apart)
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, pair);
 	if (!finding)
@@ -169,7 +169,7 @@ static void report_entered(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->entered : NULL;
 	char name[64], earlier[96], later[96], bytes[32];
-	struct finding *finding = pair && pair->n >= HABIT && !life->sq->doubt
+	struct finding *finding = pair && pair->n >= LEAST_PAIRS && !life->sq->doubt
 					  ? add_pair(check, RULE_MKEY_007, life, pair)
 					  : NULL;
 
@@ -195,7 +195,7 @@ static void report_late(struct check *check, const struct life *life)
 	char name[64], earlier[96], later[96], bytes[32];
 	struct finding *finding;
 
-	if (!pair || !pair->n || life->sq->overlaps->entered.n >= HABIT || life->sq->doubt)
+	if (!pair || !pair->n || life->sq->overlaps->entered.n >= LEAST_PAIRS || life->sq->doubt)
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, pair);
 	if (!finding)
@@ -252,8 +252,8 @@ static void report_reused(struct check *check, const struct life *life)
 	enum contents contents;
 	struct finding *finding;
 
-	if (!pair || pair->n < HABIT || life->sq->doubt ||
-	    (!fits && (overlaps->sent_apart || overlaps->deep < HABIT)))
+	if (!pair || pair->n < LEAST_PAIRS || life->sq->doubt ||
+	    (!fits && (overlaps->sent_apart || overlaps->deep < LEAST_PAIRS)))
 		return;
 	contents = compare_contents(check, pair);
 	finding = contents == CONTENTS_SAME ? NULL
@@ -297,7 +297,7 @@ static void report_crossed(struct check *check, const struct life *life,
 {
 	char other[64];
 	struct finding *finding =
-		pair->n >= HABIT ? add_pair(check, RULE_MKEY_007, life, pair) : NULL;
+		pair->n >= LEAST_PAIRS ? add_pair(check, RULE_MKEY_007, life, pair) : NULL;
 
 	if (!finding)
 		return;
@@ -311,9 +311,10 @@ static void report_overwritten(struct check *check, const struct life *life,
 {
 	char name[64], earlier[96], later[96], bytes[32], other[64];
 	bool same = pair->other == life->id;
-	struct finding *finding = pair->n < HABIT || compare_contents(check, pair) == CONTENTS_SAME
-					  ? NULL
-					  : add_pair(check, RULE_MKEY_007, life, pair);
+	struct finding *finding =
+		pair->n < LEAST_PAIRS || compare_contents(check, pair) == CONTENTS_SAME
+			? NULL
+			: add_pair(check, RULE_MKEY_007, life, pair);
 
 	if (!finding)
 		return;
@@ -348,7 +349,7 @@ static void report_crossings(struct check *check, const struct life *life)
 		       "of the program's data");
 	if (sends->imm_apart)
 		report_overwritten(check, life, &sends->overrun);
-	if (sends->overrun.n < HABIT)
+	if (sends->overrun.n < LEAST_PAIRS)
 		report_overwritten(check, life, &sends->trampled);
 }
 
@@ -381,7 +382,7 @@ void mkey_007_slots(struct check *check, const struct life *life)
 	char name[64], id[32];
 	struct finding *finding;
 
-	if (!slots || slots->irregular || slots->period < 2 || slots->over < HABIT ||
+	if (!slots || slots->irregular || slots->period < 2 || slots->over < LEAST_PAIRS ||
 	    slots->writes < LAPS * slots->period || slots->ahead > 2 * slots->period ||
 	    slots->returned + slots->period < slots->writes || life->sq->doubt || !life->rq ||
 	    life->rq->doubt)
@@ -429,7 +430,7 @@ void mkey_007_stride(struct check *check, const struct life *life)
 	char name[64], id[32], place[160];
 	struct finding *finding;
 
-	if (!stride || stride->longest < HABIT || life->sq->doubt)
+	if (!stride || stride->longest < LEAST_PAIRS || life->sq->doubt)
 		return;
 	finding = check_add_hazard(check, RULE_MKEY_007, &stride->first.moment, life,
 				   "wr.rdma.remote_addr");
@@ -457,7 +458,7 @@ static void report_overtaken(struct check *check, const struct life *life)
 	const struct overlap_pair *pair = &life->sq->overlaps->overtaken;
 	char name[64], earlier[96], later[96];
 	struct finding *finding =
-		pair->n >= HABIT ? add_pair(check, RULE_MKEY_009, life, pair) : NULL;
+		pair->n >= LEAST_PAIRS ? add_pair(check, RULE_MKEY_009, life, pair) : NULL;
 
 	if (!finding)
 		return;
@@ -483,7 +484,7 @@ static void report_collided(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = &life->sq->overlaps->collided;
 	char name[64], earlier[96], later[96], bytes[32], other[64];
-	struct finding *finding = pair->n >= HABIT && life->sq->overlaps->plain_apart &&
+	struct finding *finding = pair->n >= LEAST_PAIRS && life->sq->overlaps->plain_apart &&
 						  compare_contents(check, pair) != CONTENTS_SAME
 					  ? add_pair(check, RULE_MKEY_009, life, pair)
 					  : NULL;

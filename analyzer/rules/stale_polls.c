@@ -98,7 +98,7 @@ static bool does_only_poll(const struct counts *counts, uint32_t thread, const s
 	const struct model *model = counts->check->model;
 	const struct last_verb *last = last_verb_of_thread(model, thread);
 
-	return thread != cq->destroyed.id.thread && !crash_thread(model, thread) &&
+	return thread != cq->destroyed.id.thread && !crash_find_thread(model, thread) &&
 	       (!last || last_verb_kind(last) == OBJECT_cq);
 }
 

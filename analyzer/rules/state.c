@@ -16,7 +16,7 @@
 
 /* PATIENCE in minutes: a dead peer should be detected sooner */
 #define MINUTE INT64_C(60000000000)
-enum { PATIENCE = 10, HURRY = 1000000 /* ns */ };
+enum { PATIENCE = 10, LEAST_RETRY_NS = 1000000 /* ns */ };
 
 static struct finding *add_finding(struct check *check, enum rule_id rule,
 				   const struct life *object, const struct moment *moment)
@@ -146,7 +146,7 @@ static const char *describe_cause(const struct life *qp, char *text, size_t size
 	char id[32];
 
 	event_id_text(moved->id, id);
-	if (qp->qp->told && qp->qp->status)
+	if (qp->qp->error_reported && qp->qp->status)
 		snprintf(text, size, "by %s, polled at %s", status ? status : "an error", id);
 	else if (moved->verb == VERB_modify_qp)
 		snprintf(text, size, "by ibv_modify_qp() at %s", id);
@@ -176,7 +176,7 @@ static void report_error(struct check *check, enum rule_id rule, const struct li
 /* Did the program learn of the error from a completion, and not from its own call or an event? */
 static bool is_polled(const struct model_invalid_post *invalid_post)
 {
-	return invalid_post->object->qp->told && invalid_post->object->qp->status;
+	return invalid_post->object->qp->error_reported && invalid_post->object->qp->status;
 }
 
 /* STATE-003: the program did not wait until all that it posted in ERR was flushed. */
@@ -455,7 +455,7 @@ void state_009(struct check *check, const struct model_modify *modify)
 	if (!*list_zeros(qp, zeros, sizeof(zeros))) {
 		if (qp_retry_time(qp) >= PATIENCE * MINUTE)
 			report_long_timeout(check, modify);
-		else if (qp_retry_time(qp) && qp_retry_time(qp) < HURRY)
+		else if (qp_retry_time(qp) && qp_retry_time(qp) < LEAST_RETRY_NS)
 			report_short_timeout(check, modify);
 		return;
 	}
@@ -525,7 +525,7 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 	if (!(qp->set & ABI_QP_AV) || !qp->path.is_global || !port || !port->ethernet || !gid ||
 	    !device_find_ipv4(device, qp->path.port) ||
 	    (!gid_is_link_local(gid->raw) && gid->type != ABI_GID_TYPE_ROCE_V1) ||
-	    (object->peer && peer_other(model_peers(check->model), object->peer)))
+	    (object->peer && peer_find_other(model_peers(check->model), object->peer)))
 		return;
 	finding = add_finding(check, RULE_STATE_008, object, &moment);
 	if (!finding)
@@ -559,7 +559,7 @@ static const struct device_gid *find_routable(const struct device *device,
 static const struct device_gid *find_other_gid(struct check *check, const struct life *life)
 {
 	const struct peer *other =
-		life->peer ? peer_other(model_peers(check->model), life->peer) : NULL;
+		life->peer ? peer_find_other(model_peers(check->model), life->peer) : NULL;
 
 	return other && other->connected && other->place.is_global
 		       ? device_find_gid(other->device, other->port, other->sgid_index)

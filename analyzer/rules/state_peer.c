@@ -18,14 +18,14 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/add_finding.h"
 
-enum { PSN_BITS = 0xffffff, MOST = 512, FLOOD = 4 /* datagrams without a receive */ };
+enum { PSN_BITS = 0xffffff, MOST = 512, LEAST_EXCESS = 4 /* datagrams without a receive */ };
 
 /* ns: the timer min_rnr_timer 0; how far from a multiple of it a completion may be polled */
 enum { STALL_NS = 655360000, STALL_NEAR = 20000000, STALLS = 3 };
 
 static const struct peer *other_end(struct check *check, const struct life *qp)
 {
-	return qp && qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+	return qp && qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
 }
 
 /* "qp1 of process 2 (server)" */
@@ -164,7 +164,7 @@ static const struct life *find_claimant(struct check *check, const struct life *
 		     (life = model_next_life(check->model, id, life));)
 			if (life != qp && life->kind == OBJECT_qp && life->state == LIFE_LIVE &&
 			    life->qp && life->peer &&
-			    peer_find_meant(peers, life->peer) == qp->peer)
+			    peer_find_intended(peers, life->peer) == qp->peer)
 				return life;
 	return NULL;
 }
@@ -499,7 +499,7 @@ static void report_flood(struct check *check, const struct life *qp)
 	struct finding *finding;
 	char name[MOST], room[WORDS_COUNT];
 
-	if (!flood || flood->excess < FLOOD || qp->datagrams < flood->most)
+	if (!flood || flood->excess < LEAST_EXCESS || qp->datagrams < flood->most)
 		return;
 	finding = check_add_hazard(check, RULE_STATE_006, &flood->at, qp, "wr");
 	if (!finding)

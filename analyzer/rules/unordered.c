@@ -15,7 +15,7 @@
 #include "analyzer/rules/add_finding.h"
 
 enum {
-	HABIT = 3,
+	LEAST_BATCHES = 3,
 	TURNS = 3, /* changes of the queue pair after which the first one is used again */
 };
 
@@ -25,7 +25,8 @@ enum {
  */
 static bool is_announced_elsewhere(const struct unordered *unordered)
 {
-	return unordered->told >= HABIT && unordered->told >= unordered->batches / 4 * 3;
+	return unordered->nfollowed >= LEAST_BATCHES &&
+	       unordered->nfollowed >= unordered->batches / 4 * 3;
 }
 
 static void report_elsewhere(struct check *check, const struct life *life)
@@ -41,7 +42,7 @@ static void report_elsewhere(struct check *check, const struct life *life)
 	finding_text(&finding->says,
 		     "%s only writes. %" PRIu64 " times, first at %s, a message followed on %s to "
 		     "the same process while the write was outstanding.",
-		     object_name_text(life, name, sizeof(name)), unordered->told,
+		     object_name_text(life, name, sizeof(name)), unordered->nfollowed,
 		     event_id_text(unordered->send.id, id),
 		     object && object->name ? object->name : "another queue pair");
 	finding_text(&finding->breaks,
@@ -55,7 +56,7 @@ static void report_elsewhere(struct check *check, const struct life *life)
 /* Do WRITEs on this queue pair have a flag that is written on another queue pair? */
 static bool is_flagged_elsewhere(const struct unordered *unordered)
 {
-	return !unordered->small && unordered->raised.n >= HABIT &&
+	return !unordered->small && unordered->raised.n >= LEAST_BATCHES &&
 	       unordered->raised.n >= unordered->batches / 4 * 3;
 }
 
@@ -119,7 +120,7 @@ void mkey_009_unordered(struct check *check, const struct life *life)
 		report_elsewhere(check, life);
 	else if (is_flagged_elsewhere(queue->unordered))
 		report_raised(check, life);
-	if (queue->unordered->flag.n >= HABIT)
+	if (queue->unordered->flag.n >= LEAST_BATCHES)
 		report_flag(check, life);
 }
 
@@ -131,7 +132,7 @@ void mkey_009_release(struct check *check, const struct life *life)
 	struct finding *finding;
 	char name[64], id[32];
 
-	if (!release || release->n < HABIT || life->sq->doubt)
+	if (!release || release->n < LEAST_BATCHES || life->sq->doubt)
 		return;
 	finding = check_add_hazard(check, RULE_MKEY_009, &release->first_send, life, "wr");
 	if (!finding)

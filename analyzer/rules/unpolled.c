@@ -119,7 +119,7 @@ static bool has_arrived(struct check *check, const struct life *qp,
 			const struct queue_request *message)
 {
 	const struct peer *other =
-		qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+		qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
 	const struct life *there = other ? other->life : NULL;
 
 	return message->message && there && !there->unwatched && there->taken >= message->message;
@@ -179,13 +179,13 @@ static bool has_hung_up_first(struct check *check, const struct life *qp,
 			      const struct moment *hangup)
 {
 	struct peers *peers = model_peers(check->model);
-	const struct peer *other = qp->peer ? peer_other(peers, qp->peer) : NULL;
+	const struct peer *other = qp->peer ? peer_find_other(peers, qp->peer) : NULL;
 	struct moment theirs;
 	int64_t slack;
 
 	if (!other)
 		return false;
-	theirs = other->life ? life_hangup(other->life) : other->hangup;
+	theirs = other->life ? life_find_disconnect(other->life) : other->hangup;
 	slack = peer_slack(peers, qp->process, other->process);
 	return slack != INT64_MAX && qp->qp->moved.time >= hangup->time &&
 	       other->gone > hangup->time + slack &&
@@ -200,7 +200,7 @@ static bool may_have_told(struct check *check, const struct life *qp,
 			  const struct queue_request *message, const struct moment *hangup)
 {
 	struct peers *peers = model_peers(check->model);
-	const struct peer *other = qp->peer ? peer_other(peers, qp->peer) : NULL;
+	const struct peer *other = qp->peer ? peer_find_other(peers, qp->peer) : NULL;
 	const struct life *there = other ? other->life : NULL;
 
 	if (!there || !there->rq)
@@ -218,7 +218,7 @@ static bool has_hung_up(struct leftover_completions *left)
 {
 	const struct life *qp = left->qp, *id = life_cm_id(qp);
 
-	left->hangup = life_hangup(qp);
+	left->hangup = life_find_disconnect(qp);
 	if (!left->hangup.id.thread || id->borrowed || !qp->sq || qp->sq->doubt ||
 	    qp->sq->draining || qp_state(qp) != ABI_QPS_ERR || qp->qp->type != ABI_QPT_RC ||
 	    qp->sq->polled > left->hangup.time ||
@@ -261,7 +261,7 @@ static bool is_unknown(struct check *check, const struct life *qp, const struct 
 		       int64_t now)
 {
 	const struct peer *other =
-		qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+		qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
 	struct peer_work work = queues_work_of(other);
 	int64_t polled = other && other->life && other->life->rq ? other->life->rq->polled : now;
 

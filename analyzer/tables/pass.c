@@ -48,7 +48,7 @@ int pass_init(struct pass *pass, struct trace *trace, const struct computed_boun
 	pass->findings = calloc(1, sizeof(*pass->findings));
 	if (!pass->findings)
 		return log_err(-ENOMEM, "read the trace");
-	err = evidence_gaps(trace, pass->findings);
+	err = evidence_note_gaps(trace, pass->findings);
 	if (!err)
 		err = model_new(trace, watcher, &pass->model);
 	if (!err && pass->findings->bypassed)

@@ -47,10 +47,10 @@
 
 #include <cpuid.h>
 
-#define MS       1000000ull
-#define SEARCH   (3000 * MS)
-#define PATIENCE (10000 * MS) /* for a call; on a busy machine the loader is slow */
-#define LEAVE    (300 * MS)
+#define MS          1000000ull
+#define SEARCH_TIME (3000 * MS)
+#define PATIENCE    (10000 * MS) /* for a call; on a busy machine the loader is slow */
+#define LEAVE       (300 * MS)
 
 enum {
 	XSTATE_MAX = 16 << 10,
@@ -369,8 +369,8 @@ int inject_begin(const struct inject_process *in, struct inject **ret_inject, co
 	inject->priority = priority;
 	setpriority(PRIO_PROCESS, 0, -20); /* a thread is stopped meanwhile; only root may */
 	*ret_why = "it has no thread";
-	while (alive && clock_monotonic() - begun < SEARCH) {
-		bool any = clock_monotonic() - begun > SEARCH / 4;
+	while (alive && clock_monotonic() - begun < SEARCH_TIME) {
+		bool any = clock_monotonic() - begun > SEARCH_TIME / 4;
 
 		alive = false;
 		for (size_t i = 0; i < in->process->nthreads; i++) {

@@ -66,13 +66,13 @@ static int make_report(struct report *report, const struct settings *set, struct
 
 	if (err < 0)
 		return cli_status(err);
-	known_mark_findings(report->known, report);
-	known_mark_facts(report->known, report);
+	suppressions_mark_findings(report->known, report);
+	suppressions_mark_facts(report->known, report);
 	status = check_is_bad(report->findings) ? CLI_FINDINGS : CLI_FINE;
 	err = print_report(report, set->format, status);
-	known_report(report->known, report->findings);
+	suppressions_report(report->known, report->findings);
 	if (!err && set->check.write_baseline)
-		err = known_write(set->check.write_baseline, report);
+		err = put_baseline(set->check.write_baseline, report);
 	for (size_t i = 0; i < nparts && !err && set->save; i++)
 		err = rows_init(&rows[i], report, i);
 	symbols_close(report->symbols);
@@ -112,7 +112,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 
 /* Check one trace, or several traces joined into one. */
 static int check_files(const struct arguments *arguments, const struct settings *set,
-		       struct known *known)
+		       struct suppressions *known)
 {
 	struct report report = { .out = stdout,
 				 .known = known,
@@ -151,7 +151,7 @@ int cli_check(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct arguments arguments;
-	struct known *known = NULL;
+	struct suppressions *known = NULL;
 	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
@@ -167,6 +167,6 @@ int cli_check(int argc, char **argv)
 		status = check_settings_open(argv[0], &set.check, &known);
 	if (!status)
 		status = check_files(&arguments, &set, known);
-	known_close(known);
+	suppressions_close(known);
 	return status;
 }

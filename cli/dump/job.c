@@ -35,7 +35,7 @@ static void print_clock(void *arg, struct text *sentence, enum clock_source sour
 
 static int report_clocks(const struct trace *trace)
 {
-	if (clock_text_each(trace, CLOCK_TEXT_MOST, print_clock, NULL))
+	if (clock_text_visit(trace, CLOCK_TEXT_MOST, print_clock, NULL))
 		return log_err(-ENOMEM, "clocks of traces");
 	return 0;
 }

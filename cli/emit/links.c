@@ -28,7 +28,7 @@ static int learn_connection(struct links *links, const struct trace_event *event
 	if (event->inner || event->call->ours || event->call->depth)
 		return 0;
 	map_get(&links->heard, event->id.thread, &heard);
-	return map_put(&links->told, event_key(event->id), heard);
+	return map_put(&links->last_polled, event_key(event->id), heard);
 }
 
 static int learn_call(struct links *links, const struct trace_event *event)
@@ -79,7 +79,7 @@ int links_learn(struct links *links, struct program *program, const struct trace
 
 void links_fini(struct links *links)
 {
-	map_fini(&links->told);
+	map_fini(&links->last_polled);
 	map_fini(&links->srqs);
 	map_fini(&links->failed);
 	map_fini(&links->silent);
@@ -96,7 +96,7 @@ struct event_id links_next_connection(const struct links *links, uint32_t qp, in
 	const struct connection *c = connections_first(links->connections, qp);
 	uint64_t heard;
 
-	if (!c || c->since <= time || !map_get(&links->told, event_key(c->id), &heard) ||
+	if (!c || c->since <= time || !map_get(&links->last_polled, event_key(c->id), &heard) ||
 	    (int64_t)heard > time)
 		return (struct event_id){ 0 };
 	return c->id;

@@ -10,7 +10,7 @@ struct links {
 	const struct connections *connections; /* the trace's */
 	const struct queue_table *queues;      /* the trace's queue table, if it is known */
 	/* from a connecting event to the time at which its thread had last polled a message */
-	struct map told;
+	struct map last_polled;
 	struct map srqs;   /* from the number of an SRQ to its object */
 	struct map failed; /* from a request to 1 + its status */
 	struct map silent; /* queue pairs whose peer did not respond (IBV_WC_RETRY_EXC_ERR) */

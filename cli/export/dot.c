@@ -265,7 +265,7 @@ static void add_peers_at_time(struct graph *graph)
 		const struct life *life = find_life(graph, object);
 		struct peer *peer = life ? life->peer : NULL;
 		struct peer *other =
-			peer ? peer_other(model_peers(graph->view->model), peer) : NULL;
+			peer ? peer_find_other(model_peers(graph->view->model), peer) : NULL;
 
 		if (other)
 			add_peers(graph, id, other->id);

@@ -328,7 +328,7 @@ static uint64_t pop_message(struct perfetto *p, const struct wc *wc)
 	const struct life *life =
 		qp ? model_life(p->pass.model, qp->process, OBJECT_qp, qp->handle) : NULL;
 	struct peer *other = life && life->peer && life->id == wc->qp
-				     ? peer_other(model_peers(p->pass.model), life->peer)
+				     ? peer_find_other(model_peers(p->pass.model), life->peer)
 				     : NULL;
 	struct lanes *lanes = other ? find_lanes(p, other->id, SENDS, false) : NULL;
 

@@ -30,7 +30,8 @@
 enum {
 	NODE_MAX = 256,
 	CELLS_MAX = 6 << 20, /* values in memory, of 9 bytes each */
-	KEPT = 32 << 20,     /* bytes of freed memory that the allocator holds for the next rows */
+	FREED_MOST =
+		32 << 20, /* bytes of freed memory that the allocator holds for the next rows */
 };
 
 /* The values of the common columns for a process of the current trace. */
@@ -472,8 +473,8 @@ int lake_export(const struct lake_format *format, const struct arguments *argume
 	struct lake lake = { .format = format, .tables = rows_tables() };
 	int status = CLI_FINE, err;
 
-	mallopt(M_MMAP_THRESHOLD, KEPT);
-	mallopt(M_TRIM_THRESHOLD, KEPT);
+	mallopt(M_MMAP_THRESHOLD, FREED_MOST);
+	mallopt(M_TRIM_THRESHOLD, FREED_MOST);
 	if (!lake.tables)
 		return cli_status(log_err(-ENOMEM, "export"));
 	err = folder_make(&lake.folder, to);

@@ -102,7 +102,7 @@ static int report_clocks(struct trace *joint)
 	printf("  ");
 	print_untrusted(stdout, trace_part_name(joint, 0));
 	printf(": reference clock of all times\n");
-	if (clock_text_each(joint, CLOCK_TEXT_MOST, print_clock, NULL))
+	if (clock_text_visit(joint, CLOCK_TEXT_MOST, print_clock, NULL))
 		return log_err(-ENOMEM, "clocks of traces");
 	return 0;
 }

@@ -205,7 +205,7 @@ static const struct key *find_remote(const struct view *view, const struct life 
 				     uint32_t rkey, const struct peer **ret_other)
 {
 	const struct peer *other =
-		queue->peer ? peer_other(model_peers(view->model), queue->peer) : NULL;
+		queue->peer ? peer_find_other(model_peers(view->model), queue->peer) : NULL;
 
 	*ret_other = other;
 	return other ? keys_find_rkey(model_keys(view->model), other->process, other->context, rkey)

@@ -158,7 +158,7 @@ static void find_receiver(struct message_path *path, const struct model_post *po
 	    !is_connected(post->object) || !post->object->peer || !post->queue ||
 	    post->queue->doubt)
 		return;
-	other = peer_other(model_peers(path->view->model), post->object->peer);
+	other = peer_find_other(model_peers(path->view->model), post->object->peer);
 	path->qp = post->object->id;
 	path->peer = other ? other->id : 0;
 	path->message = before;

@@ -62,7 +62,7 @@ static void list_ends(struct answer *answer, const struct life *life, const stru
 static void print_candidates(struct answer *answer, const struct view *view,
 			     const struct peer *peer)
 {
-	const struct peer *meant = peer_find_meant(model_peers(view->model), peer);
+	const struct peer *meant = peer_find_intended(model_peers(view->model), peer);
 	char process[PROCESS_TEXT];
 
 	if (!meant || !meant->life)
@@ -100,7 +100,7 @@ void answer_peer(struct answer *answer, const struct view *view, const struct ob
 		 const struct life *life)
 {
 	struct peer *peer = life ? life->peer : NULL;
-	struct peer *other = peer ? peer_other(model_peers(view->model), peer) : NULL;
+	struct peer *other = peer ? peer_find_other(model_peers(view->model), peer) : NULL;
 	const struct object *found = other ? trace_object(view->trace, other->id) : NULL;
 	struct table *facts;
 	char text[VIEW_TEXT];

@@ -20,7 +20,7 @@
 
 static const struct peer *other_end(const struct view *view, const struct life *qp)
 {
-	return qp->peer ? peer_other(model_peers(view->model), qp->peer) : NULL;
+	return qp->peer ? peer_find_other(model_peers(view->model), qp->peer) : NULL;
 }
 
 /* The key, and whether it allows the request now. @other: the other end; NULL: not known. */

@@ -136,7 +136,7 @@ static void add_qp(struct table *facts, const struct view *view, const struct li
 		properties_add(facts, "state", "being modified");
 	else if (qp->state != QP_UNKNOWN && life->kind == OBJECT_qp)
 		properties_add(facts, "state", "%s%s%s%s", qp_state_name(qp->state),
-			       qp->told ? " by an error" : "",
+			       qp->error_reported ? " by an error" : "",
 			       view_moment(view, &qp->moved, since) ? " since " : "",
 			       view_moment(view, &qp->moved, since) ? since : "");
 	else if (life->kind == OBJECT_qp)

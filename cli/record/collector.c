@@ -40,9 +40,9 @@ enum {
 struct guest {
 	pid_t pid;
 	uint64_t start;
-	bool foreign; /* see struct feed */
-	int watch;    /* guests_watch() */
-	int told;     /* its status plus 1, if reported by its recorder; else 0 */
+	bool foreign;        /* see struct feed */
+	int watch;           /* guests_watch() */
+	int reported_status; /* its status plus 1, if reported by its recorder; else 0 */
 };
 
 struct collector {
@@ -167,8 +167,8 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 	return 0;
 }
 
-void collector_keep_order(struct collector *c, uint64_t at_once, int (*between)(void *arg),
-			  void *arg)
+void collector_preserve_order(struct collector *c, uint64_t at_once, int (*between)(void *arg),
+			      void *arg)
 {
 	c->at_once = at_once;
 	c->between = between;
@@ -330,9 +330,9 @@ void collector_hold(struct collector *c)
 	c->holding.on = true;
 }
 
-void collector_mark(struct collector *c)
+void collector_mark_positions(struct collector *c)
 {
-	holding_mark(&c->holding, c->feeds, c->nfeeds);
+	holding_mark_positions(&c->holding, c->feeds, c->nfeeds);
 }
 
 static int end_feed(struct collector *c, struct feed *feed)
@@ -358,7 +358,7 @@ static int end_feeds(struct collector *c)
 	int err = 0;
 
 	for (unsigned int i = 0; i < c->nfeeds; i++) {
-		if (!err && feed_ended(&c->feeds[i]))
+		if (!err && feed_has_ended(&c->feeds[i]))
 			err = end_feed(c, &c->feeds[i]);
 		else
 			c->feeds[left++] = c->feeds[i];
@@ -387,7 +387,7 @@ static int end_guest(struct collector *c, const struct guest *guest)
 {
 	int status =
 		guest->pid == c->child ? c->child_status : guests_status(guest->watch, guest->pid);
-	int said = status == -1 && guest->told ? guest->told - 1 : status;
+	int said = status == -1 && guest->reported_status ? guest->reported_status - 1 : status;
 	const struct clock *clock = &c->session->clock;
 
 	int64_t now = c->search.leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
@@ -502,7 +502,7 @@ void collector_note_end(struct collector *c, pid_t pid, int status)
 {
 	for (unsigned int i = 0; i < c->nguests; i++)
 		if (c->guests[i].pid == pid)
-			c->guests[i].told = status + 1;
+			c->guests[i].reported_status = status + 1;
 }
 
 int64_t collector_last_event(const struct collector *c)

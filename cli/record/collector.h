@@ -28,8 +28,8 @@ int collector_drain(struct collector *collector);
  * batch: the writer then has all events of the rings up to collector_ordered_until(), in ticks, and
  * no later ones. @between returns 0, or -errno of the writer, which collector_drain() returns.
  */
-void collector_keep_order(struct collector *collector, uint64_t at_once, int (*between)(void *arg),
-			  void *arg);
+void collector_preserve_order(struct collector *collector, uint64_t at_once,
+			      int (*between)(void *arg), void *arg);
 uint64_t collector_ordered_until(const struct collector *collector);
 
 /* Pass all events up to @ticks to the writer, including those of new rings. Returns 0 or -errno. */
@@ -55,10 +55,10 @@ int64_t collector_last_event(const struct collector *collector);
 
 /*
  * From now on events stay in their rings until they are committed, so that a process that takes
- * over after a kill can read them again; call collector_mark() before each commit.
+ * over after a kill can read them again; call collector_mark_positions() before each commit.
  */
 void collector_hold(struct collector *collector);
-void collector_mark(struct collector *collector);
+void collector_mark_positions(struct collector *collector);
 
 /*
  * The processes are not recorded any more. If a process ends now, its end is not recorded, since

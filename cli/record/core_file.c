@@ -184,7 +184,7 @@ static void read_last_line(int output, char *text, size_t size)
 		memmove(text, line + 1, strlen(line));
 }
 
-bool core_ended(struct core_file *core, bool wait)
+bool core_has_ended(struct core_file *core, bool wait)
 {
 	pid_t writer = core->writer;
 

@@ -32,7 +32,7 @@ int core_find(char found[PATH_MAX]);
 int core_begin(struct core_file *core, const char *prefix, pid_t pid);
 
 /* Is the core done? @wait: wait until it is. core->writer is then 0. */
-bool core_ended(struct core_file *core, bool wait);
+bool core_has_ended(struct core_file *core, bool wait);
 
 /* Report the result of a core, once, and free it. */
 void core_report(struct core_file *core);

@@ -105,9 +105,9 @@ static void scan_descendants(struct descendants *d)
 
 static void report_patience(struct descendants *d)
 {
-	if (d->told || !d->awaited || d->progress->quiet || waited_ns(d) < PATIENCE_MS * MS)
+	if (d->reported || !d->awaited || d->progress->quiet || waited_ns(d) < PATIENCE_MS * MS)
 		return;
-	d->told = true;
+	d->reported = true;
 	progress_clear(d->progress);
 	log_note("the program has ended; %u of its descendants still run%s (pid %d%s): "
 		 "Ctrl-C ends the recording",

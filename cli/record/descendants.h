@@ -25,7 +25,7 @@ struct descendants {
 	bool grow;           /* guests_grow_since() */
 	uint64_t scanned_at; /* 0: look at once */
 	uint64_t heard_at; /* when a descendant with verbs was last alive, or its end was noticed */
-	bool told;         /* it was reported that the recorder waits for descendants */
+	bool reported;     /* it was reported that the recorder waits for descendants */
 	unsigned int running;  /* by the last scan; */
 	unsigned int recorded; /* running descendants that have called a verb */
 	unsigned int awaited;  /* running descendants that the recording waits for */

@@ -172,7 +172,7 @@ int feed_percent_held(const struct feed *feed)
 	return bytes > mask ? 100 : (int)(bytes * 100 / mask);
 }
 
-void feed_mark(struct feed *feed)
+void feed_mark_position(struct feed *feed)
 {
 	feed->marked = feed->ring.reserved;
 }
@@ -223,7 +223,7 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 	return n < 0 ? (int)n : 0;
 }
 
-bool feed_ended(const struct feed *feed)
+bool feed_has_ended(const struct feed *feed)
 {
 	/* load `closed' before `tail', to see all that was written before the ring was closed */
 	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);

@@ -47,7 +47,7 @@ void feed_repair_head(struct feed *feed);
 int feed_percent_held(const struct feed *feed);
 
 /* All events read so far are about to be committed; they are committed, so their space is free. */
-void feed_mark(struct feed *feed);
+void feed_mark_position(struct feed *feed);
 void feed_release(struct feed *feed);
 
 /* Ticks of the next event; 0: it cannot be read; UINT64_MAX: none. */
@@ -63,7 +63,7 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 int feed_report_stuck(struct feed *feed, struct writer *writer);
 
 /* Has its thread ended or vanished, and has everything been read? */
-bool feed_ended(const struct feed *feed);
+bool feed_has_ended(const struct feed *feed);
 
 /* Has its thread ended without closing the ring: killed, or ended by exec or _exit? */
 bool feed_has_lost_thread(const struct feed *feed);

@@ -29,7 +29,7 @@
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
-enum { EXEC_MS = 50, CALM = 3 };
+enum { EXEC_MS = 50, EMPTY_READS = 3 };
 
 /* The session that @text, the environment of a process, has; NULL. */
 static const char *session_of(const char *text, size_t bytes)
@@ -65,7 +65,7 @@ static int read_environment(pid_t pid, char **ret_text, size_t *ret_bytes)
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	for (int i = 0; !(err = read_file(path, ret_text, ret_bytes)); i++) {
-		if (*ret_bytes || calm == CALM || i == EXEC_MS)
+		if (*ret_bytes || calm == EMPTY_READS || i == EXEC_MS)
 			return 0;
 		free(*ret_text);
 		if (is_in_exec(pid))

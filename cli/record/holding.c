@@ -45,10 +45,10 @@ void holding_end_feed(struct holding *holding, struct feed *feed, int at)
 		remove_ring(feed, at);
 }
 
-void holding_mark(struct holding *holding, struct feed *feeds, unsigned int n)
+void holding_mark_positions(struct holding *holding, struct feed *feeds, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
-		feed_mark(&feeds[i]);
+		feed_mark_position(&feeds[i]);
 	holding->marked = holding->nended;
 }
 
@@ -56,7 +56,7 @@ void holding_mark(struct holding *holding, struct feed *feeds, unsigned int n)
 static void remove_ended(struct holding *holding, int at)
 {
 	for (size_t i = 0; i < holding->marked; i++) {
-		feed_mark(&holding->ended[i]);
+		feed_mark_position(&holding->ended[i]);
 		feed_release(&holding->ended[i]);
 		remove_ring(&holding->ended[i], at);
 	}
@@ -70,9 +70,9 @@ static void remove_ended(struct holding *holding, int at)
 void holding_release(struct holding *holding, struct feed *feeds, unsigned int n,
 		     struct writer *writer, int at)
 {
-	if (!holding->on || holding->commits == writer_commits(writer))
+	if (!holding->on || holding->commits == writer_count_commits(writer))
 		return;
-	holding->commits = writer_commits(writer);
+	holding->commits = writer_count_commits(writer);
 	for (unsigned int i = 0; i < n; i++)
 		feed_release(&feeds[i]);
 	remove_ended(holding, at);

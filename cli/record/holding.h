@@ -20,7 +20,7 @@ struct holding {
 void holding_fini(struct holding *holding);
 
 /* All that was read of the rings is about to be committed. */
-void holding_mark(struct holding *holding, struct feed *feeds, unsigned int n);
+void holding_mark_positions(struct holding *holding, struct feed *feeds, unsigned int n);
 
 /* Give the program the space of all events committed since the last call. */
 void holding_release(struct holding *holding, struct feed *feeds, unsigned int n,

@@ -42,7 +42,7 @@ struct hooks {
 	struct {
 		uint64_t key, fired; /* 0: none */
 	} kinds[HOOKS_KINDS];
-	bool told; /* it was reported that a command could not be started */
+	bool reported; /* it was reported that a command could not be started */
 };
 
 int hooks_new(struct hooks **ret_hooks)
@@ -204,9 +204,9 @@ bool hooks_fire(struct hooks *hooks, const char *command, const char *kind,
 		hooks->running[i].since = clock_monotonic();
 		if (err)
 			hooks->running[i].pid = 0;
-		if (err && !hooks->told)
+		if (err && !hooks->reported)
 			log_err(err, "start '%s'", command);
-		hooks->told |= err;
+		hooks->reported |= err;
 		break;
 	}
 	return true;

@@ -112,12 +112,12 @@ int live_page_write(int fd, const struct live_state *state)
 /* Terminate the texts, and limit counts to their arrays. */
 static void bound_state(struct live_state *state)
 {
-	if (state->nqueues > VITALS_QUEUES)
-		state->nqueues = VITALS_QUEUES;
-	if (state->nlatencies > VITALS_OPCODES)
-		state->nlatencies = VITALS_OPCODES;
+	if (state->nqueues > LIVE_QUEUES)
+		state->nqueues = LIVE_QUEUES;
+	if (state->nlatencies > LIVE_OPCODES)
+		state->nlatencies = LIVE_OPCODES;
 	for (uint32_t i = 0; i < state->nqueues; i++)
-		state->queues[i].name[VITALS_NAME - 1] = '\0';
+		state->queues[i].name[LIVE_NAME - 1] = '\0';
 }
 
 int live_page_read(int fd, struct live_state *ret_state, uint32_t *turn)

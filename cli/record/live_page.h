@@ -12,18 +12,18 @@
 #include "core/wire/session.h"
 
 enum {
-	VITALS_QUEUES = 64, /* rows: those with the most traffic */
-	VITALS_OPCODES = 8,
-	VITALS_NAME = 24,
-	VITALS_ROUND_NS = 1000000000,
+	LIVE_QUEUES = 64, /* rows: those with the most traffic */
+	LIVE_OPCODES = 8,
+	LIVE_NAME = 24,
+	LIVE_ROUND_NS = 1000000000,
 };
 
 enum live_phase {
-	VITALS_NONE,    /* nothing was published yet */
-	VITALS_BEHIND,  /* earlier events are still being counted */
-	VITALS_RUNNING, /* everything up to a moment ago is counted */
-	VITALS_ENDED,   /* the program has ended, and the whole trace is counted */
-	VITALS_FAILED,  /* the recorder has stopped counting, but continues to record */
+	LIVE_NONE,    /* nothing was published yet */
+	LIVE_BEHIND,  /* earlier events are still being counted */
+	LIVE_RUNNING, /* everything up to a moment ago is counted */
+	LIVE_ENDED,   /* the program has ended, and the whole trace is counted */
+	LIVE_FAILED,  /* the recorder has stopped counting, but continues to record */
 };
 
 /* Requests are those of send queues, receives those posted; bytes and completions as in stat. */
@@ -54,7 +54,7 @@ struct live_depth {
 };
 
 struct live_queue {
-	char name[VITALS_NAME];
+	char name[LIVE_NAME];
 	uint32_t object, process, number;
 	struct live_counts all, since;
 	struct live_depth send, receive;
@@ -74,10 +74,10 @@ struct live_state {
 	uint32_t processes, threads;
 	uint64_t regions; /* memory regions that are alive */
 	struct live_totals all, since;
-	struct live_latency latencies[VITALS_OPCODES];
+	struct live_latency latencies[LIVE_OPCODES];
 	uint32_t nlatencies;
 	uint32_t nqueues, queues_of_all; /* number of rows; number of used queues */
-	struct live_queue queues[VITALS_QUEUES];
+	struct live_queue queues[LIVE_QUEUES];
 };
 
 /*

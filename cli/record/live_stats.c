@@ -61,7 +61,7 @@ struct live_stats {
 	int64_t time;
 	struct live_counts *counts; /* by object */
 	size_t ncounts;
-	struct earlier_latency befores[VITALS_QUEUES];
+	struct earlier_latency befores[LIVE_QUEUES];
 	struct histogram opcodes[PROFILE_OPCODES];
 };
 
@@ -94,7 +94,7 @@ static void forget_before(struct live_stats *v)
 	v->ncounts = 0;
 	v->totals = (struct live_totals){ 0 };
 	v->time = 0;
-	for (size_t i = 0; i < VITALS_QUEUES; i++)
+	for (size_t i = 0; i < LIVE_QUEUES; i++)
 		histogram_fini(&v->befores[i].latency);
 	for (size_t i = 0; i < PROFILE_OPCODES; i++)
 		histogram_fini(&v->opcodes[i]);
@@ -121,9 +121,9 @@ void live_stats_free(struct live_stats *v)
 	free(v);
 }
 
-static void fail_vitals(struct live_stats *v)
+static void fail_live_stats(struct live_stats *v)
 {
-	struct live_state state = { .phase = VITALS_FAILED };
+	struct live_state state = { .phase = LIVE_FAILED };
 
 	stop_counting(v);
 	v->over = true;
@@ -233,7 +233,7 @@ static void put_latencies(struct live_stats *v, struct live_state *state,
 		profile_latency(profile, o, &all);
 		latency = compute_latency(&all, &v->opcodes[o]);
 		latency.opcode = o;
-		if (all.count && state->nlatencies < VITALS_OPCODES)
+		if (all.count && state->nlatencies < LIVE_OPCODES)
 			state->latencies[state->nlatencies++] = latency;
 		histogram_fini(&all);
 	}
@@ -323,7 +323,7 @@ static struct live_depth depth_of(const struct queue *queue)
 static struct histogram *find_last_latency(struct live_stats *v, uint32_t object,
 					   struct earlier_latency *next)
 {
-	for (size_t i = 0; i < VITALS_QUEUES; i++)
+	for (size_t i = 0; i < LIVE_QUEUES; i++)
 		if (v->befores[i].object == object) {
 			*next = v->befores[i];
 			v->befores[i] = (struct earlier_latency){ 0 };
@@ -359,7 +359,7 @@ static void put_queue(struct live_stats *v, struct live_queue *row, const struct
 static int put_queues(struct live_stats *v, struct live_state *state, const struct profile *profile,
 		      uint64_t n)
 {
-	struct earlier_latency next[VITALS_QUEUES] = { 0 };
+	struct earlier_latency next[LIVE_QUEUES] = { 0 };
 	size_t ncandidates;
 	struct candidate *all = list_candidates(v, profile, n, &ncandidates);
 
@@ -367,9 +367,9 @@ static int put_queues(struct live_stats *v, struct live_state *state, const stru
 		return log_err(-ENOMEM, "compute the live statistics");
 	qsort(all, ncandidates, sizeof(*all), compare_candidates);
 	state->queues_of_all = (uint32_t)ncandidates;
-	for (size_t i = 0; i < ncandidates && i < VITALS_QUEUES; i++)
+	for (size_t i = 0; i < ncandidates && i < LIVE_QUEUES; i++)
 		put_queue(v, &state->queues[state->nqueues++], &all[i], &next[i]);
-	for (size_t i = 0; i < VITALS_QUEUES; i++)
+	for (size_t i = 0; i < LIVE_QUEUES; i++)
 		histogram_fini(&v->befores[i].latency);
 	memcpy(v->befores, next, sizeof(next));
 	free(all);
@@ -384,7 +384,7 @@ static int publish_state(struct live_stats *v, enum live_phase phase)
 	struct writer_progress done = writer_progress(v->writer);
 	struct totals totals = trace_totals(v->trace);
 	/* the final profile already has estimates */
-	uint64_t n = phase == VITALS_ENDED || !profile->one_of ? 1 : profile->one_of;
+	uint64_t n = phase == LIVE_ENDED || !profile->one_of ? 1 : profile->one_of;
 	struct live_state *state = calloc(1, sizeof(*state));
 	int err = state ? put_totals(v, state, profile, n) : log_err(-ENOMEM, "publish counts");
 
@@ -418,9 +418,9 @@ static int publish_state(struct live_stats *v, enum live_phase phase)
 
 static int publish_if_due(struct live_stats *v, bool behind)
 {
-	if (!v->asked || clock_monotonic() - v->published_at < VITALS_ROUND_NS)
+	if (!v->asked || clock_monotonic() - v->published_at < LIVE_ROUND_NS)
 		return 0;
-	return publish_state(v, behind ? VITALS_BEHIND : VITALS_RUNNING);
+	return publish_state(v, behind ? LIVE_BEHIND : LIVE_RUNNING);
 }
 
 /* Steps */
@@ -510,7 +510,7 @@ bool live_stats_step(struct live_stats *v, int64_t seen, int fullest)
 		err = more < 0 ? more : publish_if_due(v, more);
 	}
 	if (err)
-		fail_vitals(v);
+		fail_live_stats(v);
 	return !err && more;
 }
 
@@ -533,7 +533,7 @@ int live_stats_attach(struct live_stats *v, struct trace *trace)
 void live_stats_count_event(struct live_stats *v, const struct trace_event *event)
 {
 	if (v && !v->over && count_event(v, event))
-		fail_vitals(v);
+		fail_live_stats(v);
 }
 
 /* Count all events of the range, or until the clock is at @end. 1: there are more; 0 or -errno. */
@@ -558,7 +558,7 @@ void live_stats_read_until(struct live_stats *v, int64_t time)
 	if (!more && v->follow.to < time)
 		more = follow_extend(&v->follow, time) ?: count_until(v, end);
 	if (more < 0)
-		fail_vitals(v);
+		fail_live_stats(v);
 	else if (more)
 		stop_counting(v); /* the next round starts again, with the remaining events */
 }
@@ -568,7 +568,7 @@ void live_stats_detach(struct live_stats *v)
 	if (!v || !v->attached)
 		return;
 	if (!v->over)
-		fail_vitals(v);
+		fail_live_stats(v);
 	stop_counting(v);
 	v->attached = false;
 }
@@ -595,7 +595,7 @@ void live_stats_finish(struct live_stats *v)
 	if (v->over)
 		return;
 	find_viewer(v);
-	if (v->asked && (count_to_end(v) ?: publish_state(v, VITALS_ENDED)))
-		fail_vitals(v);
+	if (v->asked && (count_to_end(v) ?: publish_state(v, LIVE_ENDED)))
+		fail_live_stats(v);
 	v->over = true;
 }

@@ -22,47 +22,47 @@
 
 enum { NAMED = 8 }; /* findings that are retracted by name */
 
-int printed_list_add(struct printed_list *told, const struct finding *finding)
+int printed_list_add(struct printed_list *shown, const struct finding *finding)
 {
-	struct told *place = vec_push(told->all, told->n);
+	struct printed_finding *place = vec_push(shown->all, shown->n);
 
 	if (!place)
 		return log_err(-ENOMEM, "findings");
-	*place = (struct told){ finding->rule, finding->event };
+	*place = (struct printed_finding){ finding->rule, finding->event };
 	return 0;
 }
 
-void printed_list_fini(struct printed_list *told)
+void printed_list_fini(struct printed_list *shown)
 {
-	free(told->all);
-	*told = (struct printed_list){ 0 };
+	free(shown->all);
+	*shown = (struct printed_list){ 0 };
 }
 
-static bool is_found(const struct told *told, const struct findings *findings)
+static bool is_found(const struct printed_finding *shown, const struct findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++) {
 		const struct finding *f = findings->all[i];
 
-		if (f->known == FINDING_NEW && f->rule == told->rule &&
-		    f->event.thread == told->event.thread && f->event.n == told->event.n)
+		if (f->known == FINDING_NEW && f->rule == shown->rule &&
+		    f->event.thread == shown->event.thread && f->event.n == shown->event.n)
 			return true;
 	}
 	return false;
 }
 
-void printed_list_retract(const struct printed_list *told, const struct findings *findings)
+void printed_list_retract(const struct printed_list *shown, const struct findings *findings)
 {
 	struct text names = { 0 };
 	size_t n = 0;
 	char id[32];
 
-	for (size_t i = 0; i < told->n; i++) {
-		if (is_found(&told->all[i], findings))
+	for (size_t i = 0; i < shown->n; i++) {
+		if (is_found(&shown->all[i], findings))
 			continue;
 		if (n++ < NAMED)
 			text_addf(&names, "%s%s at %s", n > 1 ? ", " : "",
-				  rules[told->all[i].rule].id,
-				  event_id_text(told->all[i].event, id));
+				  rules[shown->all[i].rule].id,
+				  event_id_text(shown->all[i].event, id));
 	}
 	if (n > NAMED)
 		text_addf(&names, " and %zu more", n - NAMED);
@@ -86,7 +86,7 @@ static int save_findings(const struct report *report)
 	return err;
 }
 
-static int print_again(struct report *report, const struct printed_list *told)
+static int print_again(struct report *report, const struct printed_list *shown)
 {
 	char *text = NULL;
 	size_t size;
@@ -95,7 +95,7 @@ static int print_again(struct report *report, const struct printed_list *told)
 	report->out = open_memstream(&text, &size);
 	if (!report->out)
 		return log_err(-ENOMEM, "print findings");
-	printed_list_retract(told, report->findings);
+	printed_list_retract(shown, report->findings);
 	err = report_print_details(report);
 	fputc('\n', report->out);
 	if (!err)
@@ -108,7 +108,7 @@ static int print_again(struct report *report, const struct printed_list *told)
 }
 
 static int report_again(struct report *report, const struct check_settings *settings,
-			const struct printed_list *told, bool *ret_found)
+			const struct printed_list *shown, bool *ret_found)
 {
 	struct findings *findings;
 	int err = check_trace(report->trace, &settings->check, &findings);
@@ -116,12 +116,12 @@ static int report_again(struct report *report, const struct check_settings *sett
 	if (err < 0)
 		return err;
 	report->findings = findings;
-	known_mark_findings(report->known, report);
-	known_mark_facts(report->known, report);
-	err = print_again(report, told);
-	known_report(report->known, findings);
+	suppressions_mark_findings(report->known, report);
+	suppressions_mark_facts(report->known, report);
+	err = print_again(report, shown);
+	suppressions_report(report->known, findings);
 	if (!err && settings->write_baseline)
-		err = known_write(settings->write_baseline, report);
+		err = put_baseline(settings->write_baseline, report);
 	if (!err)
 		err = save_findings(report);
 	*ret_found = check_is_bad(findings);
@@ -130,7 +130,7 @@ static int report_again(struct report *report, const struct check_settings *sett
 }
 
 int recheck_trace(const char *path, const struct check_settings *settings,
-		  const struct printed_list *told, bool *ret_found)
+		  const struct printed_list *shown, bool *ret_found)
 {
 	struct report report = { .path = path, .full = settings->preset != PRESET_NONE };
 	char complaint[KNOWN_COMPLAINT];
@@ -139,11 +139,12 @@ int recheck_trace(const char *path, const struct check_settings *settings,
 	if (err)
 		return err;
 	err = symbols_open(&report.symbols);
-	if (!err && known_open(settings->suppress, settings->baseline, complaint, &report.known))
+	if (!err &&
+	    suppressions_open(settings->suppress, settings->baseline, complaint, &report.known))
 		err = log_why(-EIO, "%s", complaint);
 	if (!err)
-		err = report_again(&report, settings, told, ret_found);
-	known_close(report.known);
+		err = report_again(&report, settings, shown, ret_found);
+	suppressions_close(report.known);
 	symbols_close(report.symbols);
 	trace_close(report.trace);
 	return err;

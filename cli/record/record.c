@@ -208,6 +208,6 @@ int cli_record(int argc, char **argv)
 	if (!err)
 		err = set.shared ? member_run(&set) : recording_run(&set);
 	launch_drop(&held);
-	known_close(set.known);
+	suppressions_close(set.known);
 	return err;
 }

@@ -33,7 +33,7 @@
 #define MS 1000000ull
 
 enum {
-	TEND_MS = 20,
+	UPDATE_MS = 20,
 	/* after this time a signal to a process group has reached all members */
 	SETTLE_MS = 20,
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
@@ -307,7 +307,7 @@ static void follow_program(struct recording *r)
 		else
 			more = step_followers(r, fullest);
 		more |= stop_point_check(&r->spot);
-		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
+		if (clock_monotonic() - r->tended_at >= UPDATE_MS * MS) {
 			r->tended_at = clock_monotonic();
 			reap_child(r);
 			update_all(r);

@@ -30,7 +30,7 @@ struct recording_settings {
 	bool live;
 	bool check;
 	struct check_settings findings; /* with --check */
-	struct known *known;            /* known findings; NULL: none */
+	struct suppressions *known;     /* known findings; NULL: none */
 	const char *faults;             /* the file of --faults; NULL: none */
 	struct stop_setting stop;
 	struct alerts_settings alerts;

@@ -163,7 +163,7 @@ static void before_commit(void *arg)
 {
 	struct recording *r = arg;
 
-	collector_mark(r->collector);
+	collector_mark_positions(r->collector);
 	standby_renew(&r->standby);
 }
 

@@ -261,9 +261,9 @@ static void report_needs(struct retention *retention, const char *option, uint64
 	char bytes[FORMAT_TEXT], calls[FORMAT_TEXT], objects[FORMAT_TEXT];
 	struct writer_needs needs;
 
-	if (retention->told || !writer_needs(retention->writer, &needs))
+	if (retention->reported || !writer_needs(retention->writer, &needs))
 		return;
-	retention->told = true;
+	retention->reported = true;
 	log_note("%s gets larger than %s %s: the %s live objects and the %s calls that created "
 		 "them nearly fill it; increase the size",
 		 retention->path, option, format_bytes(size, bytes),
@@ -391,8 +391,8 @@ void retention_start(struct retention *retention)
 
 	retention->begun = clock_monotonic();
 	if (retention_has_cuts(retention))
-		collector_keep_order(retention->collector, most ? most / STEPS : UINT32_MAX,
-				     cut_if_due, retention);
+		collector_preserve_order(retention->collector, most ? most / STEPS : UINT32_MAX,
+					 cut_if_due, retention);
 }
 
 uint64_t retention_max_file_size(const struct retention *retention)

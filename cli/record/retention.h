@@ -40,7 +40,7 @@ struct retention {
 	bool refused; /* a cut is due, but a thread is inside a post */
 	/* since when it is due: for a flight recorder by the trace's clock, else CLOCK_MONOTONIC */
 	int64_t refused_at;
-	bool told; /* it was reported that the needed events exceed the limit */
+	bool reported; /* it was reported that the needed events exceed the limit */
 };
 
 /* From now on the collector cuts the trace when it is due. */

@@ -18,7 +18,7 @@
 #include "core/base/vec.h"
 #include "core/wire/clock.h"
 
-enum { LOOKS = 100 }; /* threads of which /proc is read in a round: 2 ms */
+enum { THREADS = 100 }; /* threads of which /proc is read in a round: 2 ms */
 
 static const char verbs[] = "verbs", polls[] = "polls", nothing[] = "nothing";
 
@@ -74,7 +74,7 @@ static bool is_proc_read_due(unsigned int quiet)
 }
 
 /*
- * Is /proc read for the thread, which does nothing? At most LOOKS threads are read in a round: of
+ * Is /proc read for the thread, which does nothing? At most THREADS threads are read in a round: of
  * thousands of threads, those that are due and were not read are due in the next round, too.
  */
 static bool is_due(struct samples *samples, struct sample_thread *thread)
@@ -83,7 +83,7 @@ static bool is_due(struct samples *samples, struct sample_thread *thread)
 		thread->quiet++;
 		return false;
 	}
-	if (samples->looks >= LOOKS)
+	if (samples->looks >= THREADS)
 		return false;
 	samples->looks++;
 	thread->quiet++;

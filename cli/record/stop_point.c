@@ -223,7 +223,7 @@ static void begin_core(struct stop_point *s, const struct stop_spot *spot, uint3
 
 static void finish_core(struct stop_point *s, bool wait)
 {
-	if (!core_ended(&s->core, wait))
+	if (!core_has_ended(&s->core, wait))
 		return;
 	kill(s->core.pid, SIGCONT); /* the debugger has left the process stopped */
 	progress_clear(s->progress);
@@ -285,7 +285,8 @@ static bool is_stopped_in(const struct stop_point *s, pid_t pid)
  * Has a debugger detached? Also if it attached and detached between two checks: the thread then
  * ran.
  */
-static bool debugger_left(const struct stopped_process *stopped, const struct thread_state *state)
+static bool has_debugger_left(const struct stopped_process *stopped,
+			      const struct thread_state *state)
 {
 	return !state->tracer &&
 	       (stopped->traced || (stopped->looks > STILL && state->state == 'T' &&
@@ -302,7 +303,7 @@ static bool watch_stopped(struct stop_point *s, struct stopped_process *stopped)
 
 	if (is_stopped_in(s, stopped->pid)) /* the process had continued, and has stopped again */
 		return true;
-	if (debugger_left(stopped, &state))
+	if (has_debugger_left(stopped, &state))
 		kill(stopped->pid, SIGCONT);
 	stopped->traced = state.tracer != 0;
 	stopped->moved = stopped->traced || state.state == 'T' ? 0 : stopped->moved + 1;

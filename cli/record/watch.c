@@ -233,7 +233,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 	if (!said)
 		return log_err(-ENOMEM, "print findings");
 	w->said = said;
-	known_mark_findings(w->options.known, &w->report);
+	suppressions_mark_findings(w->options.known, &w->report);
 	for (; w->findings < findings->n; w->findings++) {
 		said[w->findings] = findings->all[w->findings]->site->count;
 		if (findings->all[w->findings]->known != FINDING_NEW)
@@ -425,16 +425,16 @@ static int finish_watch(struct watch *w)
 		return err;
 	err = show_findings(w, findings);
 	report_uncertain(w, findings);
-	known_mark_facts(w->options.known, &w->report);
+	suppressions_mark_facts(w->options.known, &w->report);
 	if (!err) {
 		show_summary(w, findings);
 		err = row_for_each_fact(&w->report, 0, store_fact, w->options.writer);
 	}
 	if (!err)
 		err = store_findings(w, findings);
-	known_report(w->options.known, findings);
+	suppressions_report(w->options.known, findings);
 	if (!err && w->options.check->write_baseline)
-		known_write(w->options.check->write_baseline, &w->report);
+		put_baseline(w->options.check->write_baseline, &w->report);
 	w->found = check_is_bad(findings);
 	findings_free(findings);
 	return err;

@@ -24,9 +24,9 @@ struct watch_options {
 	struct progress *progress; /* its line is cleared before something is printed */
 	const char *path;          /* of the trace */
 	const struct check_settings *check;
-	struct known *known;       /* known findings, which do not count; NULL: none */
-	struct live_stats *vitals; /* receives each event, too; NULL: none */
-	bool stop;                 /* --stop-on=finding */
+	struct suppressions *known; /* known findings, which do not count; NULL: none */
+	struct live_stats *vitals;  /* receives each event, too; NULL: none */
+	bool stop;                  /* --stop-on=finding */
 	/* gets each new finding, with alerts as @arg; NULL: none */
 	void (*each)(void *arg, const struct stored_finding *finding);
 	void *each_arg;

@@ -27,8 +27,8 @@
 #include "core/store/read/trace.h"
 #include "core/wire/desc.h"
 
-/* How long a trial's replay waits: WAITS times the longest wait of the last good one + WAIT_NS. */
-#define WAITS       4
+/* How long a trial's replay waits: FACTOR times the longest wait of the last good one + WAIT_NS. */
+#define FACTOR      4
 #define WAIT_NS     250000000ll
 #define IN_VAIN_NS  1000000000ll /* ns: time limit if the goal is that something does not arrive */
 #define WAIT_MAX_NS 10000000000ll
@@ -420,7 +420,7 @@ static bool has_no_more_peers(struct goal *goal, bool whole, const struct json_n
 
 int64_t goal_timeout(const struct goal *goal)
 {
-	int64_t ns = goal->longest * WAITS + (goal->in_vain ? IN_VAIN_NS : WAIT_NS);
+	int64_t ns = goal->longest * FACTOR + (goal->in_vain ? IN_VAIN_NS : WAIT_NS);
 
 	return ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
 }

@@ -20,13 +20,13 @@ enum { CELL = 24, LATENCIES = 4 /* rows of latencies, if there are few lines */ 
 const char *const frame_sorts[FRAME_SORTS] = { "traffic", "errors", "latency", "outstanding" };
 
 static const char *const phases[] = {
-	[VITALS_NONE] = "starting", [VITALS_BEHIND] = "catching up", [VITALS_RUNNING] = "recording",
-	[VITALS_ENDED] = "ended",   [VITALS_FAILED] = "no numbers",
+	[LIVE_NONE] = "starting", [LIVE_BEHIND] = "catching up", [LIVE_RUNNING] = "recording",
+	[LIVE_ENDED] = "ended",   [LIVE_FAILED] = "no numbers",
 };
 
 static const char *phase_name(uint32_t phase)
 {
-	return phase <= VITALS_FAILED ? phases[phase] : "?";
+	return phase <= LIVE_FAILED ? phases[phase] : "?";
 }
 
 static double rate_of(const struct live_state *state, uint64_t n)
@@ -57,7 +57,7 @@ static const char *short_count(uint64_t n, char text[CELL])
 /* Are all events that were recorded before the viewer attached still uncounted? */
 static bool is_uncounted(const struct live_state *state)
 {
-	return state->phase == VITALS_BEHIND && state->time <= 0;
+	return state->phase == LIVE_BEHIND && state->time <= 0;
 }
 
 /* The total so far; "?" if it is not known. */
@@ -76,7 +76,7 @@ static const char *total_bytes(const struct live_state *state, uint64_t n, char 
 /* Is the rate known? While nothing is counted yet it is unknown, not 0. */
 static bool has_rate(const struct live_state *state)
 {
-	return state->phase != VITALS_BEHIND || state->interval > 0;
+	return state->phase != LIVE_BEHIND || state->interval > 0;
 }
 
 static const char *short_rate(const struct live_state *state, uint64_t n, char text[CELL])
@@ -140,7 +140,7 @@ static void add_head(struct page *page, const char *trace, const char *command)
 	char text[FRAME_COLUMNS + 1], time[FORMAT_TEXT], behind[FORMAT_TEXT], what[80];
 
 	format_time(s->time, time);
-	if (s->phase == VITALS_BEHIND)
+	if (s->phase == LIVE_BEHIND)
 		snprintf(what, sizeof(what), "%s: %s behind", time,
 			 format_time(s->seen - s->time, behind));
 	else
@@ -265,7 +265,7 @@ static uint64_t value_of(const struct live_queue *queue, enum frame_sort sort)
 
 /* Sort the queues; equal ones remain in the recorder's order, by traffic. */
 static void sort_queues(const struct live_state *state, enum frame_sort sort,
-			const struct live_queue *order[VITALS_QUEUES])
+			const struct live_queue *order[LIVE_QUEUES])
 {
 	for (uint32_t i = 0; i < state->nqueues; i++) {
 		uint32_t at = i;
@@ -279,7 +279,7 @@ static void sort_queues(const struct live_state *state, enum frame_sort sort,
 
 static void add_queues(struct page *page, enum frame_sort sort)
 {
-	const struct live_queue *order[VITALS_QUEUES];
+	const struct live_queue *order[LIVE_QUEUES];
 
 	if (!page->state->nqueues)
 		return;

@@ -8,7 +8,7 @@
 #include "core/base/style.h"
 #include "core/base/text.h"
 
-enum { FRAME_COLUMNS = 160, FRAME_LINES = 24 + VITALS_QUEUES };
+enum { FRAME_COLUMNS = 160, FRAME_LINES = 24 + LIVE_QUEUES };
 
 enum frame_sort { FRAME_TRAFFIC, FRAME_ERRORS, FRAME_LATENCY, FRAME_OUTSTANDING, FRAME_SORTS };
 

@@ -178,7 +178,7 @@ static int check_end(struct top *top)
 	if (live_page_read(top->fd, &top->state, &top->turn) == 1)
 		return 1;
 	read_names(top);
-	if (top->state.phase == VITALS_NONE)
+	if (top->state.phase == LIVE_NONE)
 		return log_why(-ESRCH, "the recording has ended already: `verbatim stat %s`",
 			       top->trace);
 	return log_why(-ESRCH, "the recorder has died: see `verbatim info %s`", top->trace);
@@ -212,11 +212,11 @@ static int watch_program(struct top *top)
 	int err;
 
 	while ((err = next_sample(top)) == 1) {
-		if (top->state.phase == VITALS_FAILED)
+		if (top->state.phase == LIVE_FAILED)
 			return log_why(-EIO, "the recorder no longer computes statistics; see its "
 					     "output");
 		err = show_sample(top);
-		if (err || top->state.phase == VITALS_ENDED || top->shown == top->set->samples)
+		if (err || top->state.phase == LIVE_ENDED || top->shown == top->set->samples)
 			break;
 	}
 	return err;
@@ -229,7 +229,7 @@ static int close_screen(struct top *top, int err)
 		return err;
 	display_close(top->display);
 	top->display = NULL;
-	return err || top->state.phase != VITALS_ENDED ? err : print_sample(top);
+	return err || top->state.phase != LIVE_ENDED ? err : print_sample(top);
 }
 
 /* Skip numbers that were published for an earlier viewer, unless they are the recorder's last. */
@@ -237,7 +237,7 @@ static void skip_old_numbers(struct top *top)
 {
 	if (!live_page_has_viewer(top->fd) &&
 	    live_page_read(top->fd, &top->state, &top->turn) == 1 &&
-	    (top->state.phase == VITALS_ENDED || top->state.phase == VITALS_FAILED))
+	    (top->state.phase == LIVE_ENDED || top->state.phase == LIVE_FAILED))
 		top->turn = 0;
 	top->state = (struct live_state){ 0 };
 }

@@ -457,7 +457,7 @@ int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
 	return log_err(-ENOMEM, "the list of failures");
 }
 
-void failure_persist(const struct failure *failure, char *rule, size_t size)
+void failure_make_persistent(const struct failure *failure, char *rule, size_t size)
 {
 	const char *n = strstr(failure->rule, " n=");
 	size_t before =

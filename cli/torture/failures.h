@@ -37,6 +37,6 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures);
 
 /* The rule of @failure, a call's or a post's, from then on: each call fails. Into @rule. */
-void failure_persist(const struct failure *failure, char *rule, size_t size);
+void failure_make_persistent(const struct failure *failure, char *rule, size_t size);
 
 void failures_fini(struct failures *failures);

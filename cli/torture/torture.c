@@ -254,7 +254,7 @@ static int restart_persistent(struct torture *t, unsigned int slot)
 
 	t->each[slot] = true;
 	run_remove(&t->runs[slot]);
-	failure_persist(failure, rule, sizeof(rule));
+	failure_make_persistent(failure, rule, sizeof(rule));
 	return start_run(t, slot, rule);
 }
 

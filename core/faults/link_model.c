@@ -150,7 +150,7 @@ static uint64_t occupy_link(struct link_model *model, uint32_t bytes, uint64_t n
 }
 
 /* Delay a packet until the one before it arrives, whatever their delays are. */
-static uint64_t keep_order(struct link_model *model, uint64_t due)
+static uint64_t preserve_order(struct link_model *model, uint64_t due)
 {
 	if (model->latest < due)
 		model->latest = due;
@@ -161,7 +161,7 @@ uint64_t link_model_time(struct link_model *model, uint32_t bytes, uint64_t now)
 {
 	uint64_t delay = choose_delay(model);
 
-	return keep_order(model, occupy_link(model, bytes, now) + delay);
+	return preserve_order(model, occupy_link(model, bytes, now) + delay);
 }
 
 struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint64_t now)
@@ -178,6 +178,6 @@ struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint
 	fate.marked = (bit >> 32) % MILLION < model->ecn;
 	fate.lost |= is_cut(model, now);
 	fate.due = occupy_link(model, bytes, now) + delay;
-	fate.due = later ? fate.due + LATER : keep_order(model, fate.due);
+	fate.due = later ? fate.due + LATER : preserve_order(model, fate.due);
 	return fate;
 }

@@ -25,5 +25,5 @@ static inline bool fit_ends(enum placed there, enum placed back, bool psn, bool 
 {
 	if (there == PLACED_ELSEWHERE || back == PLACED_ELSEWHERE)
 		return false;
-	return !abroad || (there == PLACED_THERE && back == PLACED_THERE && psn);
+	return !abroad || (there == PLACED_AT_PORT && back == PLACED_AT_PORT && psn);
 }

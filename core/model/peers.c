@@ -225,7 +225,7 @@ static enum placed find_place(const struct peers *p, const struct qp *qp, const 
 	for (; known && place_is_known(place); known = known->next) {
 		enum placed one = place_compare(&known->place, place);
 
-		if (one == PLACED_THERE)
+		if (one == PLACED_AT_PORT)
 			return one;
 		if (one == PLACED_ELSEWHERE)
 			found = one;
@@ -321,7 +321,7 @@ static enum peers_known find_known(const struct peer_fit *fit)
 {
 	if (fit->mutual)
 		return PEERS_BOTH;
-	return fit->placed == PLACED_THERE ? PEERS_ADDRESS : PEERS_NUMBER;
+	return fit->placed == PLACED_AT_PORT ? PEERS_ADDRESS : PEERS_NUMBER;
 }
 
 uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const struct place *place,
@@ -391,7 +391,7 @@ bool peers_is_claimed(const struct peers *p, uint32_t id)
 
 	for (; link; link = link->same_dest)
 		if (link->qp != me && !is_connected_to(me, link->qp->is.number) &&
-		    find_place(p, me, &link->to.place) == PLACED_THERE)
+		    find_place(p, me, &link->to.place) == PLACED_AT_PORT)
 			return true;
 	return false;
 }

@@ -36,9 +36,10 @@ enum placed place_compare(const struct place *known, const struct place *to)
 	if (known->is_global != to->is_global)
 		return PLACED_PERHAPS;
 	if (!known->is_global)
-		return (to->lid & ~path) == (known->lid & ~path) ? PLACED_THERE : PLACED_ELSEWHERE;
+		return (to->lid & ~path) == (known->lid & ~path) ? PLACED_AT_PORT
+								 : PLACED_ELSEWHERE;
 	if (!memcmp(known->gid, to->gid, PLACE_GID))
-		return PLACED_THERE;
+		return PLACED_AT_PORT;
 	return place_is_same_family(known->gid, to->gid) ? PLACED_ELSEWHERE : PLACED_PERHAPS;
 }
 

@@ -20,7 +20,7 @@ struct place {
 	uint8_t gid[PLACE_GID];
 };
 
-enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_THERE };
+enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_AT_PORT };
 
 /* Accepts NULL. */
 bool place_is_known(const struct place *place);

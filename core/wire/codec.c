@@ -366,7 +366,7 @@ struct codec_input {
 	const struct codec_visitor *visitor;
 };
 
-#define TELL(in, what, ...)                                                   \
+#define CALL_VISITOR(in, what, ...)                                           \
 	do {                                                                  \
 		if ((in)->visitor->what)                                      \
 			(in)->visitor->what((in)->visitor->arg, __VA_ARGS__); \
@@ -391,12 +391,12 @@ static int get_text(struct codec_input *in, const struct field_info *field)
 	if (err)
 		return err;
 	if (n == CODEC_NULL) {
-		TELL(in, null, field);
+		CALL_VISITOR(in, null, field);
 		return 0;
 	}
 	if (n > in->left * 8)
 		return -EBADMSG;
-	TELL(in, text, field, (const char *)in->words, n);
+	CALL_VISITOR(in, text, field, (const char *)in->words, n);
 	in->words += (n + 7) / 8;
 	in->left -= (n + 7) / 8;
 	return 0;
@@ -409,7 +409,7 @@ static int get_private(struct codec_input *in, const struct field_info *field)
 	int err = get_word(in, &word);
 
 	if (!err && word == CODEC_NULL) {
-		TELL(in, null, field);
+		CALL_VISITOR(in, null, field);
 		return 0;
 	}
 	p.length = word & 0xffff;
@@ -422,7 +422,7 @@ static int get_private(struct codec_input *in, const struct field_info *field)
 	if (err || p.nbytes > in->left * 8)
 		return err ? err : -EBADMSG;
 	p.bytes = (const char *)in->words;
-	TELL(in, private, field, &p);
+	CALL_VISITOR(in, private, field, &p);
 	in->words += (p.nbytes + 7) / 8;
 	in->left -= (p.nbytes + 7) / 8;
 	return 0;
@@ -436,18 +436,18 @@ static int get_pointer(struct codec_input *in, const struct field_info *field, i
 	if (err)
 		return err;
 	if (n == CODEC_NULL) {
-		TELL(in, null, field);
+		CALL_VISITOR(in, null, field);
 		return 0;
 	}
 	if (n > in->left || depth > CODEC_DEPTH || (field->count == COUNT_ONE && n != 1))
 		return -EBADMSG;
-	TELL(in, begin, field, n);
+	CALL_VISITOR(in, begin, field, n);
 	for (uint64_t i = 0; i < n && !err; i++) {
-		TELL(in, element, field, i);
+		CALL_VISITOR(in, element, field, i);
 		err = get_struct(in, field->type, depth + 1);
-		TELL(in, element_end, field);
+		CALL_VISITOR(in, element_end, field);
 	}
-	TELL(in, end, field);
+	CALL_VISITOR(in, end, field);
 	return err;
 }
 
@@ -458,11 +458,11 @@ static int get_field(struct codec_input *in, const struct field_info *field, int
 
 	switch (field->kind) {
 	case FIELD_STRUCT:
-		TELL(in, begin, field, (size_t)1);
-		TELL(in, element, field, (size_t)0);
+		CALL_VISITOR(in, begin, field, (size_t)1);
+		CALL_VISITOR(in, element, field, (size_t)0);
 		err = get_struct(in, field->type, depth + 1);
-		TELL(in, element_end, field);
-		TELL(in, end, field);
+		CALL_VISITOR(in, element_end, field);
+		CALL_VISITOR(in, end, field);
 		return err;
 	case FIELD_PTR:
 		return get_pointer(in, field, depth);
@@ -477,7 +477,7 @@ static int get_field(struct codec_input *in, const struct field_info *field, int
 	default:
 		err = get_word(in, &word);
 		if (!err)
-			TELL(in, number, field, (int64_t)word);
+			CALL_VISITOR(in, number, field, (int64_t)word);
 		return err;
 	}
 }
@@ -520,16 +520,16 @@ ssize_t codec_visit_objects(const uint64_t *words, size_t nwords, const struct f
 		err = -EBADMSG;
 	if (err)
 		return err;
-	TELL(&in, begin, field, n);
+	CALL_VISITOR(&in, begin, field, n);
 	for (uint64_t i = 0; i < n && !err; i++) {
-		TELL(&in, element, field, i);
+		CALL_VISITOR(&in, element, field, i);
 		err = get_word(&in, &handle);
 		if (!err) {
-			TELL(&in, number, &handle_field, (int64_t)handle);
+			CALL_VISITOR(&in, number, &handle_field, (int64_t)handle);
 			err = get_struct(&in, &object_infos[field->object], 0);
 		}
-		TELL(&in, element_end, field);
+		CALL_VISITOR(&in, element_end, field);
 	}
-	TELL(&in, end, field);
+	CALL_VISITOR(&in, end, field);
 	return err ? err : (ssize_t)(nwords - in.left);
 }

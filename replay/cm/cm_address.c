@@ -18,7 +18,7 @@
 #include "core/base/vec.h"
 #include "replay/cm/cm_priv.h"
 
-enum { TOLD = 4 };
+enum { ADDRESSES_SHOWN = 4 };
 
 bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address)
 {
@@ -244,7 +244,7 @@ int cm_place_note(struct replay *r, const char *there, bool datagrams, bool refu
 
 void cm_place_report(struct replay *r)
 {
-	char text[TOLD * 2 * SOCKADDR_TEXT] = "", here[SOCKADDR_TEXT];
+	char text[ADDRESSES_SHOWN * 2 * SOCKADDR_TEXT] = "", here[SOCKADDR_TEXT];
 	struct sockaddr_storage address;
 	size_t n = 0, used = 0;
 
@@ -256,11 +256,11 @@ void cm_place_report(struct replay *r)
 		cm_address_translate(r, &address);
 		*cm_address_port(&address) = place->port;
 		sockaddr_text(&address, sizeof(address), here);
-		if (n++ < TOLD)
+		if (n++ < ADDRESSES_SHOWN)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s is %s",
 						 used ? ", " : "", place->there, here);
 	}
 	if (n)
 		outcome_note(r->outcome, "addresses of librdmacm: %s%s", text,
-			     n > TOLD ? ", and more" : "");
+			     n > ADDRESSES_SHOWN ? ", and more" : "");
 }

@@ -440,7 +440,7 @@ static bool is_of_connection(enum verb verb)
 /* Why the call is not replayed; NULL: it is. */
 static const char *why_cm_skipped(const struct cm_task *t)
 {
-	const char *unmade = cm_why_unmade(t->r, t->end);
+	const char *unmade = cm_why_not_connected(t->r, t->end);
 
 	if (unmade && (is_of_connection(t->call->verb) || !t->end->id))
 		return makes_cm_object(t->call->verb) ? NULL : unmade;

@@ -331,7 +331,7 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 
 	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
 	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
-		why = cm_why_unmade(r, end);
+		why = cm_why_not_connected(r, end);
 	if (!why && !is_request(type) && !end->id)
 		why = "its identifier does not exist in the replay";
 	if (why) {

@@ -38,7 +38,7 @@ bool cm_has_iwarp(const struct replay *r)
 	return false;
 }
 
-const char *cm_why_unmade(const struct replay *r, const struct cm_end *end)
+const char *cm_why_not_connected(const struct replay *r, const struct cm_end *end)
 {
 	if (!end || end->partner || end->refused || end->datagrams || !cm_has_iwarp(r))
 		return NULL;
@@ -46,13 +46,13 @@ const char *cm_why_unmade(const struct replay *r, const struct cm_end *end)
 }
 
 /* Stop replaying a queue pair whose identifier's connection is left out; returns why, or NULL. */
-static const char *cut_unmade(struct replay *r, uint32_t qp)
+static const char *cut_unconnected_qp(struct replay *r, uint32_t qp)
 {
 	const char *why = NULL;
 	uint64_t end;
 
 	if (map_get(&r->cm->of_qp, qp, &end))
-		why = cm_why_unmade(r, cm_end_of(r, (uint32_t)end));
+		why = cm_why_not_connected(r, cm_end_of(r, (uint32_t)end));
 	if (why)
 		cut_connection(r, qp, 0, why);
 	return why;
@@ -196,7 +196,7 @@ bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp
 			map_put(&r->cm->joined, qp, WAS_READY);
 		return false;
 	}
-	*ret_why = cut_unmade(r, qp);
+	*ret_why = cut_unconnected_qp(r, qp);
 	if (*ret_why) {
 		*ret_needless = by_librdmacm;
 		return true;

@@ -228,7 +228,7 @@ int cm_call(struct replay *r, const struct trace_event *event);
 /* cm_iwarp.c */
 bool cm_has_iwarp(const struct replay *r);
 /* Why a connection of @end is left out; NULL: it is replayed. */
-const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
+const char *cm_why_not_connected(const struct replay *r, const struct cm_end *end);
 /* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
 int cm_note_connected(struct replay *r, const struct cm_end *end);
 

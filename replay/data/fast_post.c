@@ -55,7 +55,7 @@ static bool put_sge(const struct replay *r, struct fast_post *f, const struct tr
 	f->lkey = there->lkey;
 	if (!f->mr)
 		return false;
-	*to = (struct ibv_sge){ .addr = there->addr - f->mr->base_there + f->mr->base_here,
+	*to = (struct ibv_sge){ .addr = there->addr - f->mr->recorded_base + f->mr->replayed_base,
 				.length = there->length,
 				.lkey = f->mr->number };
 	return true;
@@ -96,7 +96,7 @@ static bool put_remote(const struct replay *r, struct fast_post *f, const struct
 	f->rkey = wr->rkey;
 	if (!f->to)
 		return false;
-	*addr = wr->remote_addr - f->to->base_there + f->to->base_here;
+	*addr = wr->remote_addr - f->to->recorded_base + f->to->replayed_base;
 	*rkey = f->to->rkey;
 	return true;
 }
@@ -221,7 +221,7 @@ static bool move_buffer(const struct replay *r, struct fast_post *f,
 		return false;
 	f->request.wr_id = wr->wr_id;
 	f->request.length = there->length;
-	f->sges[0].addr = there->addr - f->mr->base_there + f->mr->base_here;
+	f->sges[0].addr = there->addr - f->mr->recorded_base + f->mr->replayed_base;
 	f->sges[0].length = there->length;
 	return true;
 }

@@ -142,7 +142,7 @@ static void put_bind(struct post_in_progress *p, const struct wr *wr, struct ibv
 	to->bind_mw.rkey = (mw->rkey & ~0xffu) | (wr->bind_rkey & 0xff);
 	to->bind_mw.bind_info = (struct ibv_mw_bind_info){
 		.mr = mr ? mr->handle : NULL,
-		.addr = mr ? wr->bind_addr - mr->base_there + mr->base_here : wr->bind_addr,
+		.addr = mr ? wr->bind_addr - mr->recorded_base + mr->replayed_base : wr->bind_addr,
 		.length = wr->bind_length,
 		.mw_access_flags = wr->bind_access,
 	};

@@ -14,9 +14,9 @@
 #include "core/base/map.h"
 #include "replay/state/state.h"
 
-enum { KEPT = 1 << 14 };
+enum { REFILLS_STORED = 1 << 14 };
 
-struct kept_refill {
+struct stored_refill {
 	struct refill message;
 	uint64_t next;
 };
@@ -24,7 +24,7 @@ struct kept_refill {
 struct refilled {
 	struct map at, number;
 	uint64_t last; /* number; the first is 1 */
-	struct kept_refill ring[KEPT];
+	struct stored_refill ring[REFILLS_STORED];
 };
 
 int refilled_new(struct refilled **ret_refilled)
@@ -42,25 +42,26 @@ void refilled_free(struct refilled *f)
 	free(f);
 }
 
-static struct kept_refill *find_refill(struct refilled *f, uint64_t number)
+static struct stored_refill *find_refill(struct refilled *f, uint64_t number)
 {
-	return number && number + KEPT > f->last ? &f->ring[number % KEPT] : NULL;
+	return number && number + REFILLS_STORED > f->last ? &f->ring[number % REFILLS_STORED]
+							   : NULL;
 }
 
 int refilled_note(struct refilled *f, const void *at, struct refill message,
 		  const struct replica_qp *sender)
 {
 	uint64_t before = 0;
-	struct kept_refill *kept;
+	struct stored_refill *kept;
 
 	map_get(&f->at, (uintptr_t)at, &before);
 	kept = find_refill(f, before);
 	if (kept && requests_has(&sender->sent, kept->message.event, kept->message.index))
 		kept->next = f->last + 1;
-	kept = &f->ring[++f->last % KEPT];
-	if (f->last > KEPT)
+	kept = &f->ring[++f->last % REFILLS_STORED];
+	if (f->last > REFILLS_STORED)
 		map_remove(&f->number, event_part_key(kept->message.event, kept->message.index));
-	*kept = (struct kept_refill){ .message = message };
+	*kept = (struct stored_refill){ .message = message };
 	return map_put(&f->at, (uintptr_t)at, f->last)
 		       ?: map_put(&f->number, event_part_key(message.event, message.index),
 				  f->last);
@@ -68,14 +69,14 @@ int refilled_note(struct refilled *f, const void *at, struct refill message,
 
 bool refilled_next(const struct refilled *f, struct refill *message)
 {
-	const struct kept_refill *kept;
+	const struct stored_refill *kept;
 	uint64_t number;
 
 	if (!map_get(&f->number, event_part_key(message->event, message->index), &number))
 		return false;
-	kept = &f->ring[number % KEPT];
-	if (!kept->next || kept->next + KEPT <= f->last)
+	kept = &f->ring[number % REFILLS_STORED];
+	if (!kept->next || kept->next + REFILLS_STORED <= f->last)
 		return false;
-	*message = f->ring[kept->next % KEPT].message;
+	*message = f->ring[kept->next % REFILLS_STORED].message;
 	return true;
 }

@@ -69,7 +69,7 @@ void memory_free(struct memory *m)
 	free(m);
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_range_starts(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
@@ -83,7 +83,7 @@ static uint64_t place_ranges(struct memory *m)
 	size_t n = 0;
 
 	if (m->nranges)
-		qsort(m->ranges, m->nranges, sizeof(*m->ranges), by_start);
+		qsort(m->ranges, m->nranges, sizeof(*m->ranges), compare_range_starts);
 	for (size_t i = 0; i < m->nranges; i++) {
 		struct range r = m->ranges[i];
 

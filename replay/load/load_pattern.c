@@ -92,29 +92,29 @@ static bool is_pair(uint32_t from, uint32_t to, uint32_t n)
 	return to == (from ^ 1);
 }
 
-static bool is_pair_up(uint32_t from, uint32_t to, uint32_t n)
+static bool is_pair_above(uint32_t from, uint32_t to, uint32_t n)
 {
 	return is_pair(from, to, n) && from < to;
 }
 
-static bool is_pair_down(uint32_t from, uint32_t to, uint32_t n)
+static bool is_pair_below(uint32_t from, uint32_t to, uint32_t n)
 {
 	return is_pair(from, to, n) && from > to;
 }
 
-static bool is_half(uint32_t from, uint32_t to, uint32_t n)
+static bool is_opposite(uint32_t from, uint32_t to, uint32_t n)
 {
 	return to == (from + n / 2) % n;
 }
 
-static bool is_half_up(uint32_t from, uint32_t to, uint32_t n)
+static bool is_opposite_above(uint32_t from, uint32_t to, uint32_t n)
 {
-	return is_half(from, to, n) && from < to;
+	return is_opposite(from, to, n) && from < to;
 }
 
-static bool is_half_down(uint32_t from, uint32_t to, uint32_t n)
+static bool is_opposite_below(uint32_t from, uint32_t to, uint32_t n)
 {
-	return is_half(from, to, n) && from > to;
+	return is_opposite(from, to, n) && from > to;
 }
 
 static bool is_self(uint32_t from, uint32_t to, uint32_t n)
@@ -149,12 +149,12 @@ static const struct {
 				 is_knomial_up, ANY },
 	[LOAD_KNOMIAL_DOWN]  = { "knomial4-down", "the reverse", is_knomial_down, ANY },
 	[LOAD_PAIRS]         = { "pairs", "0 and 1, 2 and 3, ... to each other", is_pair, EVEN },
-	[LOAD_HALVES]        = { "halves", "r and r + half the ranks to each other", is_half,
+	[LOAD_HALVES]        = { "halves", "r and r + half the ranks to each other", is_opposite,
 				 EVEN },
-	[LOAD_PAIRS_UP]      = { "pairs-up", "0 to 1, 2 to 3, ...", is_pair_up, EVEN },
-	[LOAD_PAIRS_DOWN]    = { "pairs-down", "the reverse", is_pair_down, EVEN },
-	[LOAD_HALVES_UP]     = { "halves-up", "r to r + half the ranks", is_half_up, EVEN },
-	[LOAD_HALVES_DOWN]   = { "halves-down", "the reverse", is_half_down, EVEN },
+	[LOAD_PAIRS_UP]      = { "pairs-up", "0 to 1, 2 to 3, ...", is_pair_above, EVEN },
+	[LOAD_PAIRS_DOWN]    = { "pairs-down", "the reverse", is_pair_below, EVEN },
+	[LOAD_HALVES_UP]     = { "halves-up", "r to r + half the ranks", is_opposite_above, EVEN },
+	[LOAD_HALVES_DOWN]   = { "halves-down", "the reverse", is_opposite_below, EVEN },
 	[LOAD_SELF]          = { "self", "each rank to itself", is_self, ANY },
 };
 /* clang-format on */

@@ -107,7 +107,7 @@ static int make_board(struct load_plan *plan)
 }
 
 /* Wait until @n workers have counted in @count. Returns 0, or -ECANCELED if one has failed. */
-static int await_workers(const struct load_board *board, const atomic_uint *count, uint32_t n)
+static int await_workers(const struct load_shared *board, const atomic_uint *count, uint32_t n)
 {
 	const struct timespec nap = { .tv_nsec = 20000 };
 
@@ -125,7 +125,7 @@ static int reach_phase(const struct load_plan *plan, enum load_phase phase)
 /* Open devices in the order of ranks: a recording numbers processes by their first verbs. */
 static int open_by_rank(struct load_worker *w)
 {
-	struct load_board *board = w->plan->board;
+	struct load_shared *board = w->plan->board;
 	int err = await_workers(board, &board->opened, w->index);
 
 	err = err ?: load_open(w);
@@ -136,7 +136,7 @@ static int open_by_rank(struct load_worker *w)
 /* Wait for the common start time, which the first worker sets. */
 static int await_start_time(const struct load_worker *w)
 {
-	struct load_board *board = w->plan->board;
+	struct load_shared *board = w->plan->board;
 	int err = reach_phase(w->plan, PHASE_CONNECTED);
 
 	if (!err && !w->index)
@@ -161,7 +161,7 @@ static int add_senders(struct load_worker *w)
 
 static void run_worker(struct load_worker *w)
 {
-	struct load_board *board = w->plan->board;
+	struct load_shared *board = w->plan->board;
 	int err = open_by_rank(w) ?: load_setup(w) ?: add_senders(w), none = 0;
 
 	err = err ?: reach_phase(w->plan, PHASE_MADE);

@@ -363,7 +363,7 @@ static void report_sent(struct send_loop *l)
 static bool has_ended(const struct send_loop *l, int64_t now)
 {
 	const struct load_result *result = &l->w->result;
-	const struct load_board *board = l->w->plan->board;
+	const struct load_shared *board = l->w->plan->board;
 
 	if (board->err || board->stop)
 		return true;

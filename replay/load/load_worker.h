@@ -41,7 +41,7 @@ struct load_notice {
 
 enum load_phase { PHASE_MADE, PHASE_CONNECTED, PHASE_TIMED, PHASE_SENT, PHASE_ENDED, PHASES };
 
-struct load_board {
+struct load_shared {
 	atomic_uint reached[PHASES]; /* by phase: number of workers that have reached it */
 	atomic_uint opened;          /* processes that have opened their device */
 	atomic_int err;              /* -errno of the first failure */
@@ -60,7 +60,7 @@ struct load_plan {
 	size_t nlinks;
 	uint32_t nworkers;
 	int64_t deadline; /* monotonic, ns; 0: none */
-	struct load_board *board;
+	struct load_shared *board;
 	size_t board_bytes;
 };
 

@@ -120,7 +120,7 @@ static void note_forked(uint32_t child, uint32_t parent)
 		log_err(-ENOMEM, "note what a process has inherited");
 }
 
-static const struct process_callbacks told = { note_lost, note_forked };
+static const struct process_callbacks handlers = { note_lost, note_forked };
 
 static const char *current_end(uint32_t process)
 {
@@ -574,7 +574,7 @@ int processes_start(struct trace *trace, struct outcome *outcome)
 
 	all.trace = trace;
 	all.outcome = outcome;
-	err = process_ask_new(trace, &told, &all.ask);
+	err = process_ask_new(trace, &handlers, &all.ask);
 	if (err)
 		return err;
 	if (mirrors_new(process_data_hook, &all.mirrors)) {

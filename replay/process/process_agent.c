@@ -25,7 +25,7 @@
 
 enum { SPINS = 500 /* polls before a sleep, as in process_ask.c */ };
 
-#define SLICE 100000000 /* ns */
+#define SLEEP_MOST_NS 100000000 /* ns */
 
 static struct process_wire *wire;
 static struct ibv_device **devices; /* of this process */
@@ -389,7 +389,7 @@ static uint32_t await_command(struct channel *c, uint32_t seen, bool watches)
 		}
 		process_store(c->agent_sleeps, 1);
 		if (process_load(c->asked) == seen)
-			process_sleep(&c->asked, seen, SLICE);
+			process_sleep(&c->asked, seen, SLEEP_MOST_NS);
 		process_store(c->agent_sleeps, 0);
 		if (watches && poll(&alive, 1, 0) == 1)
 			_exit(EXIT_SUCCESS);

@@ -30,10 +30,10 @@
  */
 enum { SPINS = 500, GRACE_MS = 5000 };
 
-#define SLICE      20000000 /* ns */
-#define ROOM_MOST  (16ul << 20)
-#define ROOM_ALL   (64ul << 30) /* address space, not memory */
-#define ROOM_LEAST (1ul << 20)
+#define SLEEP_MOST_NS 20000000 /* ns */
+#define ROOM_MOST     (16ul << 20)
+#define ROOM_ALL      (64ul << 30) /* address space, not memory */
+#define ROOM_LEAST    (1ul << 20)
 
 struct replayed_process {
 	uint32_t parent; /* the process that it was forked from */
@@ -45,7 +45,7 @@ struct replayed_process {
 
 struct process_ask {
 	struct trace *trace;
-	const struct process_callbacks *told;
+	const struct process_callbacks *handlers;
 	struct process_wire *wire;
 	size_t size;
 	int alive; /* the writing end */
@@ -79,17 +79,17 @@ static bool has_ended(const struct replayed_process *p, int ms)
 	return p->pidfd >= 0 && poll(&fd, 1, ms) == 1;
 }
 
-#define ITS "its process in the replay "
+#define ENDED_PROCESS "its process in the replay "
 
 static void describe_end(int status, char *text, size_t size)
 {
 	if (status >= 0 && WIFSIGNALED(status))
-		snprintf(text, size, ITS "ended by signal %d (%s)", WTERMSIG(status),
+		snprintf(text, size, ENDED_PROCESS "ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
 	else if (status >= 0 && WIFEXITED(status))
-		snprintf(text, size, ITS "exited with status %d", WEXITSTATUS(status));
+		snprintf(text, size, ENDED_PROCESS "exited with status %d", WEXITSTATUS(status));
 	else
-		snprintf(text, size, ITS "ended");
+		snprintf(text, size, ENDED_PROCESS "ended");
 }
 
 static int reap_process(struct process_ask *ask, struct replayed_process *p)
@@ -118,7 +118,7 @@ static void note_lost(struct process_ask *ask, uint32_t process)
 		return;
 	describe_end(reap_process(ask, p), how, sizeof(how));
 	memcpy(p->how, how, sizeof(how));
-	ask->told->lost(process, p->how + strlen(ITS));
+	ask->handlers->lost(process, p->how + strlen(ENDED_PROCESS));
 }
 
 /* False if the process has ended instead. */
@@ -133,7 +133,7 @@ static bool await_answer(struct process_ask *ask, struct channel *c, uint32_t nu
 		}
 		process_store(c->we_sleep, 1);
 		if (process_load(c->answered) == answered)
-			process_sleep(&c->answered, answered, SLICE);
+			process_sleep(&c->answered, answered, SLEEP_MOST_NS);
 		process_store(c->we_sleep, 0);
 		if (process_load(c->answered) == answered &&
 		    has_ended(&ask->replayed[process], 0)) {
@@ -212,7 +212,7 @@ static void fork_from(struct process_ask *ask, uint32_t child, uint32_t parent, 
 			 strerror(c->error));
 	note_started(ask, child, parent, *p->how ? -1 : (int)c->ret);
 	if (parent && !*p->how)
-		ask->told->forked(child, parent);
+		ask->handlers->forked(child, parent);
 	process_ask_unlock(ask, c);
 }
 
@@ -374,7 +374,7 @@ static int start_first_process(struct process_ask *ask)
 	return 0;
 }
 
-int process_ask_new(struct trace *trace, const struct process_callbacks *told,
+int process_ask_new(struct trace *trace, const struct process_callbacks *handlers,
 		    struct process_ask **ret_ask)
 {
 	struct process_ask *ask = calloc(1, sizeof(*ask));
@@ -383,7 +383,7 @@ int process_ask_new(struct trace *trace, const struct process_callbacks *told,
 	if (!ask)
 		return log_err(-ENOMEM, "prepare processes");
 	*ask = (struct process_ask){
-		.trace = trace, .told = told, .alive = -1, .lock = PTHREAD_MUTEX_INITIALIZER
+		.trace = trace, .handlers = handlers, .alive = -1, .lock = PTHREAD_MUTEX_INITIALIZER
 	};
 	err = count_trace(ask) ?: map_wire(ask) ?: start_first_process(ask);
 	if (err) {

@@ -15,10 +15,10 @@ struct process_callbacks {
 };
 
 /*
- * Start the process that all others are forked from. @told must stay valid. Returns 0 or -errno
+ * Start the process that all others are forked from. @handlers must stay valid. Returns 0 or -errno
  * after log_err().
  */
-int process_ask_new(struct trace *trace, const struct process_callbacks *told,
+int process_ask_new(struct trace *trace, const struct process_callbacks *handlers,
 		    struct process_ask **ret_ask);
 
 /* Accepts NULL. Ends all processes that still run. */

@@ -11,7 +11,7 @@
 
 enum { SPINS = 200, SHARED_SPINS = 50, LOOK_AFTER = 8 };
 
-#define SLICE 200000000ll /* longest sleep, in ns, without a check of ended processes */
+#define SLEEP_MOST_NS 200000000ll /* longest sleep, in ns, without a check of ended processes */
 
 static void (*on_wait)(void *);
 static void *on_wait_arg;
@@ -166,7 +166,7 @@ static void report_sleep(void)
 void pace_sleep_until(int64_t due)
 {
 	for (int64_t now; (now = read_clock()) < due && !pace_has_ended();) {
-		int64_t until = due - now > SLICE ? now + SLICE : due;
+		int64_t until = due - now > SLEEP_MOST_NS ? now + SLEEP_MOST_NS : due;
 		struct timespec at = { until / 1000000000, until % 1000000000 };
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);

@@ -35,8 +35,8 @@ enum {
 	STACK = 1 << 19
 };
 
-#define SLICE 100000000 /* longest sleep, in ns, before another check */
-#define BRIEF 1000000   /* shorter sleep, if the next check may have a new result */
+#define SLEEP_MOST_NS  100000000 /* longest sleep, in ns, before another check */
+#define SHORT_SLEEP_NS 1000000   /* shorter sleep, if the next check may have a new result */
 
 struct player {
 	struct players *all;
@@ -211,7 +211,7 @@ static bool await_blocking(struct players *all, const struct ready_step *step,
 			sched_yield();
 			continue;
 		}
-		sleep_for(p, wait->seq, SLICE);
+		sleep_for(p, wait->seq, SLEEP_MOST_NS);
 		if (sum_progress(all) != alive || !since)
 			since = read_clock();
 		else if (read_clock() - since > all->work.patience)
@@ -280,7 +280,7 @@ void player_sleep(void)
 	struct player *p = at > 1 ? find_unfinished(current->all, current, at - 1) : NULL;
 
 	if (p)
-		sleep_for(p, at - 1, BRIEF);
+		sleep_for(p, at - 1, SHORT_SLEEP_NS);
 }
 
 /*
@@ -299,7 +299,7 @@ void player_await_others(void)
 	failures = p ? failures + 1 : 0;
 	spins = failures % RETRY == 0 ? SPINS_MOST : spins / 2 + SPINS_LEAST;
 	if (p)
-		sleep_for(p, at - 1, BRIEF);
+		sleep_for(p, at - 1, SHORT_SLEEP_NS);
 }
 
 void player_report_step(void)

@@ -216,7 +216,7 @@ static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 	struct feature_search search = { .needs = n, .i = i };
 
 	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
-	return requirement_each_call(r->trace, needs[i].calls, add_call, &search);
+	return requirement_visit_calls(r->trace, needs[i].calls, add_call, &search);
 }
 
 /* Check whether more objects exist at a time than all devices together support. */

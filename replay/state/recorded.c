@@ -48,8 +48,8 @@ uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time)
 	return connection ? connection->peer : 0;
 }
 
-uint32_t recorded_find_meant(const struct replay *r, uint32_t id, uint32_t dest,
-			     const struct ibv_ah_attr *av, int64_t time)
+uint32_t recorded_find_intended(const struct replay *r, uint32_t id, uint32_t dest,
+				const struct ibv_ah_attr *av, int64_t time)
 {
 	struct place place = recorded_place(av);
 

@@ -34,8 +34,8 @@ uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time);
  * The queue pair with number @dest at @av (NULL: not known), to which a failed call would have
  * connected, or which a datagram goes to or comes from: peers_find(), peers_find_datagram().
  */
-uint32_t recorded_find_meant(const struct replay *r, uint32_t id, uint32_t dest,
-			     const struct ibv_ah_attr *av, int64_t time);
+uint32_t recorded_find_intended(const struct replay *r, uint32_t id, uint32_t dest,
+				const struct ibv_ah_attr *av, int64_t time);
 uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
 			   const struct ibv_ah_attr *av, int64_t time);
 

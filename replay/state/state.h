@@ -72,7 +72,7 @@ struct replica {
 	const char *why;       /* why it does not exist, if known */
 	uint32_t number, rkey; /* in the replay; struct object has the recorded numbers */
 	/* MR: the recorded and the replayed address that its keys count from */
-	uint64_t base_there, base_here;
+	uint64_t recorded_base, replayed_base;
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
 	/*

@@ -3,7 +3,7 @@
  *
  * A handle is found by its object, a buffer by the memory region of its key:
  *
- *	replayed = recorded - base_there + base_here
+ *	replayed = recorded - recorded_base + replayed_base
  *
  * so that an address outside its region is outside by the same distance as in the recording. A
  * number that was invalid in the recording must be invalid in the replay: it is not translated,
@@ -206,7 +206,7 @@ uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint
 	if (mr)
 		*key = mr->number;
 	if (mr && !mr->implicit)
-		return addr - mr->base_there + mr->base_here;
+		return addr - mr->recorded_base + mr->replayed_base;
 	at = memory_span(r->memory[process], addr, length);
 	return (uintptr_t)(at ? at : memory_scratch(r->memory[process], length));
 }
@@ -216,7 +216,7 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 {
 	const struct replica *replica = find_key(r, &r->lkeys, process, key);
 	const struct ibv_mr *mr = replica ? replica->handle : NULL;
-	uint64_t at = mr ? (uint64_t)(uintptr_t)mr->addr + (addr - replica->base_there) : 0;
+	uint64_t at = mr ? (uint64_t)(uintptr_t)mr->addr + (addr - replica->recorded_base) : 0;
 
 	if (mr && replica->implicit)
 		at = (uintptr_t)memory_at(r->memory[process], addr);
@@ -275,7 +275,7 @@ uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uin
 	*key = translate_rkey(r, process, *key);
 	if (replica && !replica->implicit &&
 	    trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind == OBJECT_mr)
-		return addr - replica->base_there + replica->base_here;
+		return addr - replica->recorded_base + replica->replayed_base;
 	at = memory_at(r->memory[process], addr);
 	return at ? (uintptr_t)at : addr;
 }

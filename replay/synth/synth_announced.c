@@ -19,7 +19,8 @@
 enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
 /* The first announcing event since queue pair @object was connected; thread 0: none. */
-static struct event_id find_announcement(const struct pass *p, const struct announced_events *told,
+static struct event_id find_announcement(const struct pass *p,
+					 const struct announced_events *announcements,
 					 uint32_t object)
 {
 	const struct synth_plan *plan = synth_plan_now(p, object);
@@ -27,22 +28,22 @@ static struct event_id find_announcement(const struct pass *p, const struct anno
 				    ? plan->links[plan->at - 1].time
 				    : INT64_MIN;
 
-	if (told->time >= connected)
-		return told->id;
-	for (unsigned int i = 0; i < told->nlater; i++)
-		if (told->later[i].time >= connected)
-			return told->later[i].id;
+	if (announcements->time >= connected)
+		return announcements->id;
+	for (unsigned int i = 0; i < announcements->nlater; i++)
+		if (announcements->later[i].time >= connected)
+			return announcements->later[i].id;
 	return (struct event_id){ 0 };
 }
 
 static int put_early_message(struct pass *p, const struct trace_event *event, uint32_t index,
-			     const struct announced_events *told)
+			     const struct announced_events *announcements)
 {
 	struct synth_early message = synth_due_message(p, event, index);
-	struct event_id at = find_announcement(p, told, message.qp);
+	struct event_id at = find_announcement(p, announcements, message.qp);
 
-	message.solicited = told->solicited;
-	return at.thread ? synth_send_before(p, at, &message, DUE_TOLD) : 0;
+	message.solicited = announcements->solicited;
+	return at.thread ? synth_send_before(p, at, &message, DUE_ANNOUNCED) : 0;
 }
 
 /* Note a message that may have caused the SRQ's limit event. */
@@ -65,7 +66,7 @@ static bool is_message(const struct pass *p, const struct wc *wc)
 static struct announced_events *find_limited_srq(const struct pass *p, const struct wc *wc)
 {
 	const struct synth_plan *plan = synth_plan_now(p, wc->qp);
-	struct announced_events *srq = plan && plan->srq ? &p->told[plan->srq] : NULL;
+	struct announced_events *srq = plan && plan->srq ? &p->announcements[plan->srq] : NULL;
 
 	return srq && srq->left ? srq : NULL;
 }
@@ -79,14 +80,14 @@ static int learn_announced_queue(struct pass *p, const struct trace_event *event
 
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
-		const struct announced_events *told = cq && cq->id.thread ? cq : NULL;
+		const struct announced_events *announcements = cq && cq->id.thread ? cq : NULL;
 
 		if (!is_message(p, wc) || find_limited_srq(p, wc))
 			continue;
-		if (!told && p->told[wc->qp].id.thread)
-			told = &p->told[wc->qp];
-		if (told)
-			err = put_early_message(p, event, i, told);
+		if (!announcements && p->announcements[wc->qp].id.thread)
+			announcements = &p->announcements[wc->qp];
+		if (announcements)
+			err = put_early_message(p, event, i, announcements);
 	}
 	if (cq && poll->nwc)
 		cq->id.thread = 0;
@@ -97,7 +98,7 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct announced_events *cq =
-		poll->object < p->r->nreplicas ? &p->told[poll->object] : NULL;
+		poll->object < p->r->nreplicas ? &p->announcements[poll->object] : NULL;
 	int err;
 
 	p->npolls++;
@@ -109,7 +110,7 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 
 		if (!is_message(p, wc))
 			continue;
-		p->told[wc->qp].id.thread = 0;
+		p->announcements[wc->qp].id.thread = 0;
 		if (srq)
 			err = put_limit(p, event, i, srq);
 	}
@@ -125,22 +126,23 @@ static const struct object *find_element(const struct pass *p, const struct trac
 
 static void note_announced(struct pass *p, const struct trace_event *event, const struct object *o)
 {
-	struct announced_events *told = o ? &p->told[o->id] : NULL;
+	struct announced_events *announcements = o ? &p->announcements[o->id] : NULL;
 
-	if (told && told->id.thread) {
-		told->nlater -= told->nlater == TOLD_LATER;
-		told->later[told->nlater++] = (struct synth_spot){ event->id, event->time };
-	} else if (told) {
-		told->id = event->id;
-		told->time = event->time;
-		told->nlater = 0;
+	if (announcements && announcements->id.thread) {
+		announcements->nlater -= announcements->nlater == LATER_ANNOUNCEMENTS;
+		announcements->later[announcements->nlater++] =
+			(struct synth_spot){ event->id, event->time };
+	} else if (announcements) {
+		announcements->id = event->id;
+		announcements->time = event->time;
+		announcements->nlater = 0;
 	}
 }
 
 static void note_limit(struct pass *p, const struct trace_event *event, const struct object *srq)
 {
 	if (srq)
-		p->told[srq->id] =
+		p->announcements[srq->id] =
 			(struct announced_events){ .id = event->id, .left = LIMIT_MESSAGES };
 }
 

@@ -118,14 +118,14 @@ static int begin_pass(struct pass *p)
 {
 	for (p->nseen = 1; trace_thread(p->r->trace, (uint32_t)p->nseen);)
 		p->nseen++;
-	p->told = calloc(p->r->nreplicas, sizeof(*p->told));
+	p->announcements = calloc(p->r->nreplicas, sizeof(*p->announcements));
 	p->seen = calloc(p->nseen, sizeof(*p->seen));
-	return p->told && p->seen ? 0 : -ENOMEM;
+	return p->announcements && p->seen ? 0 : -ENOMEM;
 }
 
 static void end_pass(struct pass *p)
 {
-	free(p->told);
+	free(p->announcements);
 	map_fini(&p->gone);
 	free(p->ends);
 	free(p->seen);

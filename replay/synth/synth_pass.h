@@ -5,14 +5,14 @@
  */
 #include "replay/synth/synth_priv.h"
 
-enum { TOLD_LATER = 8 };
+enum { LATER_ANNOUNCEMENTS = 8 };
 
 /* The last recorded events of one object. */
 struct announced_events {
 	struct event_id id; /* the event that announced a completion, until it is polled */
 	int64_t time;
 	/* later announcements; if full, the newest replaces the last */
-	struct synth_spot later[TOLD_LATER];
+	struct synth_spot later[LATER_ANNOUNCEMENTS];
 	unsigned int nlater;
 	bool solicited;    /* the queue was armed for solicited completions */
 	unsigned int left; /* SRQ: messages that may have caused its limit event */
@@ -29,10 +29,10 @@ struct pass {
 	struct cursor *cursor;
 	uint64_t longest; /* the longest receive of the recorded side */
 	uint64_t npolls;
-	struct announced_events *told; /* by object: completion queue, queue pair, SRQ */
-	struct synth_spot announced;   /* the event that announced the completions of this poll */
-	struct map gone;               /* process_key() of an lkey to 1 + its end in @ends */
-	struct synth_spot *ends;       /* of regions */
+	struct announced_events *announcements; /* by object: completion queue, queue pair, SRQ */
+	struct synth_spot announced; /* the event that announced the completions of this poll */
+	struct map gone;             /* process_key() of an lkey to 1 + its end in @ends */
+	struct synth_spot *ends;     /* of regions */
 	size_t nends;
 	struct synth_seen *seen; /* by thread */
 	size_t nseen;
@@ -74,7 +74,7 @@ int synth_stop_note_announced(struct pass *p, struct synth_plan *plan, struct sy
 /* synth_due.c: the message that completion @index of a poll shows */
 struct synth_early synth_due_message(const struct pass *p, const struct trace_event *event,
 				     uint32_t index);
-enum synth_due_kind { DUE_TOLD, DUE_LIMIT, DUE_AWAITED };
+enum synth_due_kind { DUE_ANNOUNCED, DUE_LIMIT, DUE_AWAITED };
 /* Send @message before event @at, if it was not sent before. 0 or -ENOMEM. */
 int synth_send_before(struct pass *p, struct event_id at, const struct synth_early *message,
 		      enum synth_due_kind kind);

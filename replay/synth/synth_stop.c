@@ -231,9 +231,9 @@ static int learn_bad_message(struct pass *p, struct synth_plan *plan,
 	if (life->cause)
 		p->far->breaks[life->cause - 1].message = synth_due_number(p, &message);
 	if (p->announced.id.thread)
-		err = synth_send_before(p, p->announced.id, &message, DUE_TOLD);
+		err = synth_send_before(p, p->announced.id, &message, DUE_ANNOUNCED);
 	if (!err && life->last.id.thread)
-		err = synth_send_before(p, life->last.id, &message, DUE_TOLD);
+		err = synth_send_before(p, life->last.id, &message, DUE_ANNOUNCED);
 	life->broken = true;
 	return err;
 }

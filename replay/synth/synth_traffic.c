@@ -311,7 +311,8 @@ int synth_learn_event(struct pass *p, const struct trace_event *event)
 		return learn_poll(p, event);
 	case TRACE_NOTIFY:
 		if (event->notify->object < p->r->nreplicas)
-			p->told[event->notify->object].solicited = event->notify->solicited_only;
+			p->announcements[event->notify->object].solicited =
+				event->notify->solicited_only;
 		return 0;
 	case TRACE_CALL:
 		if (call->verb == VERB_modify_qp && !call->failed && !call->ours && !call->depth)

@@ -186,14 +186,14 @@ static void send_pair(struct pair *p, size_t i)
 		     o->name, o->process, life->number, other->number, other->process);
 }
 
-enum { TOLD_MOST = 16 };
+enum { PAIRS_SHOWN = 16 };
 
 static void report_pairs(struct pair *p)
 {
 	size_t told = 0, joined = 0, datagrams = 0;
 
 	for (size_t i = 0; i < p->mine.nlives; i++) {
-		if (told < TOLD_MOST && (p->of_mine[i] || p->mine.lives[i].connected)) {
+		if (told < PAIRS_SHOWN && (p->of_mine[i] || p->mine.lives[i].connected)) {
 			send_pair(p, i);
 			told++;
 		}
@@ -206,7 +206,7 @@ static void report_pairs(struct pair *p)
 			p->r->outcome,
 			"no queue pair of this trace has its peer in the trace of the other "
 			"host");
-	else if (joined > TOLD_MOST)
+	else if (joined > PAIRS_SHOWN)
 		outcome_note(p->r->outcome, "%zu queue pairs are connected in total", joined);
 }
 
@@ -424,7 +424,7 @@ void pair_translate_remote(struct replay *r, const struct trace_event *event, ui
 	if (map_get(&p->key_of, key, &at)) {
 		found = &p->keys[at - 1];
 		*rkey = found->rkey;
-		*addr += found->base_here - found->base_there;
+		*addr += found->replayed_base - found->recorded_base;
 	}
 	pthread_mutex_unlock(&p->lock);
 }

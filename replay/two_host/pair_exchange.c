@@ -15,7 +15,7 @@
 
 enum { NUMBERS = 5, KEYS_MOST = 1 << 22 };
 
-#define TOLD 1000000000ll /* ns after which a message is sent even without news */
+#define MESSAGE_NS 1000000000ll /* ns after which a message is sent even without news */
 
 void pair_send(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n)
 {
@@ -72,10 +72,10 @@ static void add_pending_counts(void *arg, int64_t now)
 	pthread_mutex_lock(&p->lock);
 	send_changed(p, &p->credit);
 	send_changed(p, &p->done);
-	if (p->line && (p->told != p->steps || now - p->told_at > TOLD)) {
+	if (p->line && (p->steps_sent != p->steps || now - p->steps_sent_at > MESSAGE_NS)) {
 		pair_send(p, PAIR_STEPS, &p->steps, 1);
-		p->told = p->steps;
-		p->told_at = now;
+		p->steps_sent = p->steps;
+		p->steps_sent_at = now;
 	}
 	pthread_mutex_unlock(&p->lock);
 }

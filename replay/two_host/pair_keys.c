@@ -56,8 +56,8 @@ void pair_send_key(struct pair *p, uint32_t object)
 
 	if (mr && mr->handle)
 		pair_send(p, PAIR_KEY,
-			  (uint64_t[]){ o->process, o->rkey, mr->rkey, mr->base_there,
-					mr->base_here },
+			  (uint64_t[]){ o->process, o->rkey, mr->rkey, mr->recorded_base,
+					mr->replayed_base },
 			  5);
 }
 
@@ -69,8 +69,8 @@ void pair_send_new_key(struct pair *p, const struct call *call)
 
 	if (mr && mr->handle && !args_parse(call->out) && args_get(call->out, ARG(mr.rkey), &rkey))
 		pair_send(p, PAIR_KEY,
-			  (uint64_t[]){ o->process, (uint32_t)rkey, mr->rkey, mr->base_there,
-					mr->base_here },
+			  (uint64_t[]){ o->process, (uint32_t)rkey, mr->rkey, mr->recorded_base,
+					mr->replayed_base },
 			  5);
 }
 
@@ -150,8 +150,8 @@ static void send_change(struct pair *p, const struct change *change)
 	if (region && region->handle && window && window->handle)
 		pair_send(p, PAIR_KEY,
 			  (uint64_t[]){ change->process, change->key,
-					((struct ibv_mw *)window->handle)->rkey, region->base_there,
-					region->base_here },
+					((struct ibv_mw *)window->handle)->rkey,
+					region->recorded_base, region->replayed_base },
 			  5);
 }
 

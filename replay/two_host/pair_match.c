@@ -25,7 +25,7 @@ static enum placed find_place(const struct pair_table *table, uint32_t port,
 
 	for (size_t i = 0; i < p->nknown && place_is_known(&place); i++) {
 		one = place_compare(&p->known[i], &place);
-		if (one == PLACED_THERE)
+		if (one == PLACED_AT_PORT)
 			return one;
 		if (one == PLACED_ELSEWHERE)
 			found = one;
@@ -61,9 +61,9 @@ static int check_pair(const struct pair_table *one, const struct pair_life *a,
 	if (there == PLACED_ELSEWHERE || back == PLACED_ELSEWHERE)
 		return -1;
 	/* librdmacm may have set another address later */
-	if (psn < 0 || (!psn && compare_psn(a, b) && there + back < 2 * PLACED_THERE))
+	if (psn < 0 || (!psn && compare_psn(a, b) && there + back < 2 * PLACED_AT_PORT))
 		return -1;
-	return 2 * (there == PLACED_THERE) + 2 * (back == PLACED_THERE) + psn;
+	return 2 * (there == PLACED_AT_PORT) + 2 * (back == PLACED_AT_PORT) + psn;
 }
 
 static void take_pairs(const struct pair_table *listener, const struct pair_table *peer,
@@ -127,7 +127,7 @@ uint32_t pair_match_datagram(const struct pair_table *its, uint32_t number,
 		if (life->type != IBV_QPT_UD || life->number != number)
 			continue;
 		placed = find_place(its, life->port, av);
-		if (placed == PLACED_THERE)
+		if (placed == PLACED_AT_PORT)
 			return (uint32_t)i + 1;
 		if (placed == PLACED_PERHAPS && !found)
 			found = (uint32_t)i + 1;
@@ -138,7 +138,7 @@ uint32_t pair_match_datagram(const struct pair_table *its, uint32_t number,
 const struct pair_port *pair_match_port(const struct pair_table *its, const struct ibv_ah_attr *av)
 {
 	for (uint32_t i = 0; i < its->nports; i++)
-		if (find_place(its, i, av) == PLACED_THERE)
+		if (find_place(its, i, av) == PLACED_AT_PORT)
 			return &its->ports[i];
 	return NULL;
 }

@@ -66,7 +66,7 @@ struct pair_other_life {
 
 struct pair_key {
 	uint32_t rkey;
-	uint64_t base_there, base_here;
+	uint64_t recorded_base, replayed_base;
 	bool gone;
 };
 
@@ -116,8 +116,8 @@ struct pair {
 	struct map key_of; /* process << 32 | recorded rkey, to 1 + the index */
 	struct pair_counts credit, done;
 	/* steps of this half that are done; steps that were reported to the other */
-	uint64_t steps, told;
-	int64_t told_at;
+	uint64_t steps, steps_sent;
+	int64_t steps_sent_at;
 	uint64_t its_steps;
 	int64_t moved; /* time of the other replay's last progress, wire_now() */
 	bool its_table, its_ready, its_end, its_differs;

@@ -8,7 +8,7 @@ enum { SECOND = 1000000000 };
 
 static struct ibv_comp_channel channel = { .fd = 5 };
 
-static const char *what_it_waited_for(const struct story *s, uint32_t process)
+static const char *find_waited_fact(const struct story *s, uint32_t process)
 {
 	const struct fact_list *list = &s->findings->facts->list;
 
@@ -29,7 +29,7 @@ static void end_says(struct story *s, int pid, uint32_t process, const char *tex
 	s->now += SECOND;
 	story_exit(s, pid, SIGTERM);
 	story_check(s, NULL);
-	said = what_it_waited_for(s, process);
+	said = find_waited_fact(s, process);
 	if (!strstr(said, text))
 		fail_msg("no '%s' in: %s", text, said);
 	story_end(s);
@@ -41,7 +41,7 @@ static void post_receive(struct story *s, int thread, int end)
 		   (struct event_sge){ AT, 8, ends[end].mr.lkey });
 }
 
-static void polled_empty(struct story *s, int thread, int end, uint64_t times)
+static void add_empty_polls(struct story *s, int thread, int end, uint64_t times)
 {
 	s->threads[thread].head.polls[0].cq = W(&ends[end].cq);
 	s->threads[thread].head.polls[0].empty = times;
@@ -73,7 +73,7 @@ TEST(polls_that_found_nothing)
 
 	begin_story(&s);
 	post_receive(&s, 0, 0);
-	polled_empty(&s, 0, 0, 900);
+	add_empty_polls(&s, 0, 0, 900);
 	end_says(&s, STORY_PID, 1,
 		 "; thread 1 polled cq1 empty 900 times and never found a completion");
 }
@@ -86,7 +86,7 @@ TEST(polls_before_the_last_completion_do_not_count)
 	for (int i = 0; i < 2; i++)
 		post_receive(&s, 0, 0);
 	poll_receive(&s, 0, 0);
-	polled_empty(&s, 0, 0, 900);
+	add_empty_polls(&s, 0, 0, 900);
 	end_says(&s, STORY_PID, 1,
 		 "; thread 1 polled cq1 empty 800 times after its last completion, 1:22");
 }
@@ -99,7 +99,7 @@ TEST(polls_where_no_completion_can_come)
 	begin_story(&s);
 	post_receive(&s, 0, 0);
 	poll_receive(&s, 0, 0);
-	polled_empty(&s, 0, 0, 900);
+	add_empty_polls(&s, 0, 0, 900);
 	end_says(&s, STORY_PID, 1,
 		 "thread 1 polled cq1 empty 800 times after its last completion, 1:21, with no "
 		 "outstanding request that completes in the CQ");
@@ -113,14 +113,14 @@ TEST(polls_in_vain_before_the_destroy)
 	begin_story(&s);
 	post_receive(&s, 0, 0);
 	poll_receive(&s, 0, 0);
-	polled_empty(&s, 0, 0, 900);
+	add_empty_polls(&s, 0, 0, 900);
 	s.now += SECOND;
 	story_do(&s, 0, VERB_destroy_qp, 0, 0, W(&ends[0].qp));
 	story_do(&s, 0, VERB_destroy_cq, 0, 0, W(&ends[0].cq));
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_non_null(
-		strstr(what_it_waited_for(&s, 1),
+		strstr(find_waited_fact(&s, 1),
 		       "thread 1 polled cq1 empty 800 times after its last completion, 1:21, with "
 		       "no outstanding request that completes in the CQ"));
 	story_end(&s);
@@ -135,11 +135,11 @@ TEST(one_empty_poll_is_no_wait)
 	for (int i = 0; i < 2; i++)
 		post_receive(&s, 0, 0);
 	poll_receive(&s, 0, 0);
-	polled_empty(&s, 0, 0, 101);
+	add_empty_polls(&s, 0, 0, 101);
 	s.now += SECOND;
 	story_exit(&s, STORY_PID, SIGTERM);
 	story_check(&s, NULL);
-	assert_null(strstr(what_it_waited_for(&s, 1), "polled cq1 empty"));
+	assert_null(strstr(find_waited_fact(&s, 1), "polled cq1 empty"));
 	story_end(&s);
 }
 
@@ -152,7 +152,7 @@ TEST(a_completion_that_another_thread_has_polled)
 	for (int i = 0; i < 2; i++)
 		post_receive(&s, 0, 0);
 	poll_receive(&s, 2, 0);
-	polled_empty(&s, 0, 0, 900);
+	add_empty_polls(&s, 0, 0, 900);
 	end_says(&s, STORY_PID, 1,
 		 "thread 1 polled cq1 empty 900 times and never found a completion; thread 3 "
 		 "polled the completion of its 1:20 there, 3:1");
@@ -177,8 +177,8 @@ TEST(the_queue_pair_of_the_last_completion)
 		post_receive(&s, 0, 0);
 	poll_receives(&s, 0, 0, (uint32_t[]){ 0x21, 0x21, 0x31 }, 3);
 	poll_receives(&s, 2, 0, (uint32_t[]){ 0x31, 0x21 }, 2);
-	polled_empty(&s, 0, 0, 900);
-	polled_empty(&s, 2, 0, 800);
+	add_empty_polls(&s, 0, 0, 900);
+	add_empty_polls(&s, 2, 0, 800);
 	end_says(&s, STORY_PID, 1,
 		 "; thread 1 polled cq1 empty 800 times after its last completion, 1:26 of qp2; "
 		 "thread 3 polled the completion of its 1:24 there, 3:1; thread 3 polled cq1 empty "

@@ -17,8 +17,8 @@ static void surround_line(struct bounds *bounds, double offset, double drift, in
 	for (int64_t time = 0; time <= SECOND; time += SECOND / 1000) {
 		int64_t value = (int64_t)(offset + drift * (double)time);
 
-		bounds_at_least(bounds, value - near - time % 7 * APART, time);
-		bounds_at_most(bounds, value + near + time % 5 * APART, time);
+		bounds_add_least(bounds, value - near - time % 7 * APART, time);
+		bounds_add_most(bounds, value + near + time % 5 * APART, time);
 	}
 }
 
@@ -59,9 +59,9 @@ static void draw_bounds(struct bounds *bounds, double offset, double drift, unsi
 		double value = offset + drift * (double)time;
 
 		if (i % 2)
-			bounds_at_least(bounds, (int64_t)value - 1 - takes, time);
+			bounds_add_least(bounds, (int64_t)value - 1 - takes, time);
 		else
-			bounds_at_most(bounds, (int64_t)value + 1 + takes, time);
+			bounds_add_most(bounds, (int64_t)value + 1 + takes, time);
 	}
 }
 
@@ -94,7 +94,7 @@ TEST(bounds_that_cross_leave_no_line)
 	struct bounds_line line;
 
 	surround_line(&bounds, 0, 0, 1000);
-	bounds_at_least(&bounds, SECOND, SECOND / 2);
+	bounds_add_least(&bounds, SECOND, SECOND / 2);
 	assert_false(bounds_solve(&bounds, span, &line));
 	bounds_fini(&bounds);
 }
@@ -114,7 +114,7 @@ TEST(one_side_alone_says_nothing)
 	struct bounds bounds = { 0 };
 	struct bounds_line line;
 
-	bounds_at_least(&bounds, 5, 5);
+	bounds_add_least(&bounds, 5, 5);
 	assert_false(bounds_solve(&bounds, span, &line));
 	bounds_fini(&bounds);
 }
@@ -126,8 +126,8 @@ TEST(hours_are_no_less_sure)
 	struct bounds_line line;
 
 	for (int64_t hour = 0; hour <= 10; hour++) {
-		bounds_at_least(&bounds, 400, hour * 3600 * SECOND);
-		bounds_at_most(&bounds, 600, hour * 3600 * SECOND);
+		bounds_add_least(&bounds, 400, hour * 3600 * SECOND);
+		bounds_add_most(&bounds, 600, hour * 3600 * SECOND);
 	}
 	assert_true(bounds_solve(&bounds, long_span, &line));
 	assert_true(line.error < 1000);
@@ -142,8 +142,8 @@ TEST(the_room_is_found_to_the_nanosecond)
 	struct bounds_line line;
 
 	for (int64_t time = 0; time <= SECOND; time += SECOND) {
-		bounds_at_least(&bounds, 400, time);
-		bounds_at_most(&bounds, 600, time);
+		bounds_add_least(&bounds, 400, time);
+		bounds_add_most(&bounds, 600, time);
 	}
 	assert_true(bounds_solve(&bounds, span, &line));
 	assert_true(fabs(line.offset - 500) < 1e-3);
@@ -159,8 +159,8 @@ TEST(the_drift_is_bounded_where_bounds_are_not)
 	struct bounds bounds = { 0 };
 	struct bounds_line line;
 
-	bounds_at_least(&bounds, 400, 0);
-	bounds_at_most(&bounds, 600, 0);
+	bounds_add_least(&bounds, 400, 0);
+	bounds_add_most(&bounds, 600, 0);
 	assert_true(bounds_solve(&bounds, span, &line));
 	assert_true(fabs(line.drift) < 1e-9);
 	assert_true(fabs(line.drift_error - 2e-4) < 1e-9);
@@ -185,8 +185,8 @@ TEST(no_bound_of_many_is_broken)
 		value = 5e-5 * (double)times[i];
 		least[i] = (int64_t)value - 1000 - rand_r(&seed) % 100;
 		most[i] = (int64_t)value + 100 + rand_r(&seed) % 100;
-		bounds_at_least(&bounds, least[i], times[i]);
-		bounds_at_most(&bounds, most[i], times[i]);
+		bounds_add_least(&bounds, least[i], times[i]);
+		bounds_add_most(&bounds, most[i], times[i]);
 	}
 	assert_true(bounds.least.n < MANY / 4 && bounds.most.n < MANY / 4);
 	assert_true(bounds_solve(&bounds, long_span, &line));

@@ -4,7 +4,7 @@
 
 #define PATIENCE ", and the retry time: timeout 14 (67.11 ms), retry_cnt 7"
 
-static const struct cause *only_cause(struct story *s)
+static const struct cause *get_only_cause(struct story *s)
 {
 	const struct facts *facts;
 
@@ -44,7 +44,7 @@ TEST(a_key_of_another_domain)
 	register_as(&s, 0, &mr, IBV_ACCESS_LOCAL_WRITE);
 	send_to_peer(&s, 0x30);
 	poll_as(&s, IBV_WC_LOC_PROT_ERR);
-	assert_string_equal(only_cause(&s)->key, "lkey 0x30 is mr2 of pd2; qp1 is in pd1");
+	assert_string_equal(get_only_cause(&s)->key, "lkey 0x30 is mr2 of pd2; qp1 is in pd1");
 	story_end(&s);
 }
 
@@ -57,7 +57,7 @@ TEST(a_stale_rkey)
 	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	assert_string_equal(cause->key, "rkey 0x21 = mr1 of pd1 of process 2; its ibv_dereg_mr "
 					"2:20 began 3000 ns earlier");
 	assert_string_equal(cause->lkey, "mr1 of pd1");
@@ -73,7 +73,7 @@ static void refuse_access(int opcode, uint64_t remote, uint32_t length, int stat
 	begin_story(&s);
 	post_rdma(&s, opcode, remote, length, 0x21);
 	poll_as(&s, status);
-	assert_string_equal(only_cause(&s)->key, key);
+	assert_string_equal(get_only_cause(&s)->key, key);
 	story_end(&s);
 }
 
@@ -97,7 +97,7 @@ TEST(an_lkey_of_the_peer)
 	begin_story(&s);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x20);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	assert_string_equal(only_cause(&s)->key,
+	assert_string_equal(get_only_cause(&s)->key,
 			    "rkey 0x20 is not the key of a region of process 2 "
 			    "for qp1, but the lkey of mr1 of pd1");
 	story_end(&s);
@@ -122,7 +122,7 @@ TEST(an_rkey_of_another_context_of_the_peer)
 	register_as(&s, 1, &mr, FAR);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x778);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	assert_string_equal(only_cause(&s)->key,
+	assert_string_equal(get_only_cause(&s)->key,
 			    "rkey 0x778 is not the key of a region of process 2 for qp1, but of "
 			    "mr2 of pd2 in another context of that process");
 	story_end(&s);
@@ -188,7 +188,7 @@ static void refuse_bind(uint64_t addr, unsigned int wants, int has, const char *
 	begin_with_window(&s, &mr, &mw, has);
 	post_bind(&s, &mw, &mr, addr, wants, 0x41);
 	poll_as(&s, IBV_WC_MW_BIND_ERR);
-	assert_string_equal(only_cause(&s)->key ?: "", key);
+	assert_string_equal(get_only_cause(&s)->key ?: "", key);
 	story_end(&s);
 }
 
@@ -204,7 +204,7 @@ TEST(a_window_that_is_bound_already)
 	post_bind(&s, &mw, &mr, AT + 64, IBV_ACCESS_REMOTE_READ, 0x42);
 	poll_as(&s, IBV_WC_MW_BIND_ERR);
 	assert_non_null(
-		strstr(only_cause(&s)->key ?: "", "and not invalidated since: one of type 2"));
+		strstr(get_only_cause(&s)->key ?: "", "and not invalidated since: one of type 2"));
 	story_end(&s);
 }
 
@@ -240,7 +240,7 @@ static void refuse_local_inv(uint32_t rkey, const char *key)
 	};
 	story_event(&s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr)) / 8);
 	poll_as(&s, IBV_WC_MW_BIND_ERR);
-	assert_string_equal(only_cause(&s)->key ?: "", key);
+	assert_string_equal(get_only_cause(&s)->key ?: "", key);
 	story_end(&s);
 }
 
@@ -274,7 +274,7 @@ TEST(a_port_that_was_down)
 	send_to_peer(&s, 0x10);
 	tell_event(&s, IBV_EVENT_PORT_ERR); /* 1:21 */
 	poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
-	assert_string_equal(only_cause(&s)->port,
+	assert_string_equal(get_only_cause(&s)->port,
 			    "port 1 was down: IBV_EVENT_PORT_ERR 1:21, 3000 ns earlier");
 	story_end(&s);
 }
@@ -287,7 +287,7 @@ TEST(a_port_that_is_reported_later)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	tell_event(&s, IBV_EVENT_PORT_ERR);
-	assert_non_null(strstr(only_cause(&s)->port, " later"));
+	assert_non_null(strstr(get_only_cause(&s)->port, " later"));
 	story_end(&s);
 }
 
@@ -299,7 +299,7 @@ TEST(a_port_whose_addresses_had_changed_just_before)
 	tell_event(&s, IBV_EVENT_GID_CHANGE); /* 1:20 */
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->port,
+	assert_string_equal(get_only_cause(&s)->port,
 			    "the GIDs of port 1 had changed: IBV_EVENT_GID_CHANGE 1:20, 4000 ns "
 			    "earlier");
 	story_end(&s);
@@ -313,8 +313,8 @@ TEST(the_port_of_the_other_end)
 	send_to_peer(&s, 0x10);
 	tell_event_to(&s, 1, IBV_EVENT_PORT_ERR); /* 2:20 */
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->port, "port 1 of process 2 was down: "
-						  "IBV_EVENT_PORT_ERR 2:20, 3000 ns earlier");
+	assert_string_equal(get_only_cause(&s)->port, "port 1 of process 2 was down: "
+						      "IBV_EVENT_PORT_ERR 2:20, 3000 ns earlier");
 	story_end(&s);
 }
 
@@ -326,7 +326,7 @@ TEST(the_device_of_the_other_end)
 	tell_event_to(&s, 1, IBV_EVENT_DEVICE_FATAL);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->port, "the device of process 2 was down: "));
+	assert_non_null(strstr(get_only_cause(&s)->port, "the device of process 2 was down: "));
 	story_end(&s);
 }
 
@@ -339,7 +339,7 @@ TEST(the_port_of_the_other_end_does_not_fail_requests_here)
 	send_to_peer(&s, 0x10);
 	tell_event_to(&s, 1, IBV_EVENT_PORT_ERR);
 	poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
-	assert_null(only_cause(&s)->port);
+	assert_null(get_only_cause(&s)->port);
 	story_end(&s);
 }
 
@@ -352,7 +352,7 @@ TEST(a_port_that_was_up_again_is_not_to_blame)
 	tell_event(&s, IBV_EVENT_PORT_ACTIVE);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_null(only_cause(&s)->port);
+	assert_null(get_only_cause(&s)->port);
 	story_end(&s);
 }
 
@@ -364,7 +364,7 @@ TEST(a_port_does_not_refuse_access)
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	tell_event(&s, IBV_EVENT_PORT_ERR);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	assert_null(only_cause(&s)->port);
+	assert_null(get_only_cause(&s)->port);
 	story_end(&s);
 }
 
@@ -376,7 +376,7 @@ TEST(keys_that_fit_are_not_to_blame)
 	begin_story(&s);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	assert_null(cause->key);
 	assert_string_equal(cause->peer,
 			    "in RTS at its last verb, at 37.0 us; if it was alive: check the "
@@ -394,7 +394,7 @@ TEST(a_peer_that_was_alive_could_answer)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	receive_as_peer(&s);
-	assert_string_equal(only_cause(&s)->peer,
+	assert_string_equal(get_only_cause(&s)->peer,
 			    "in RTS, so it could respond: check the network path in both "
 			    "directions (link, VLAN, GID, MTU)" PATIENCE);
 	story_end(&s);
@@ -415,7 +415,7 @@ static void peer_disagrees(uint32_t sq_psn, const char *says)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	receive_as_peer(&s);
-	assert_string_equal(only_cause(&s)->peer, says);
+	assert_string_equal(get_only_cause(&s)->peer, says);
 	story_end(&s);
 }
 
@@ -443,7 +443,7 @@ static void peer_does_not_poll(uint32_t lkey, bool polls, const char *says)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	receive_as_peer(&s);
-	assert_string_equal(only_cause(&s)->peer, says);
+	assert_string_equal(get_only_cause(&s)->peer, says);
 	story_end(&s);
 }
 
@@ -474,7 +474,7 @@ TEST(a_peer_that_was_killed)
 	story_exit(&s, PEER, 9);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer, "killed by SIGKILL at "));
+	assert_non_null(strstr(get_only_cause(&s)->peer, "killed by SIGKILL at "));
 	story_end(&s);
 }
 
@@ -486,7 +486,7 @@ TEST(a_killed_peer_takes_its_regions_with_it)
 	story_exit(&s, PEER, 9);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->rkey, "process 2 mr1, ended with its process");
+	assert_string_equal(get_only_cause(&s)->rkey, "process 2 mr1, ended with its process");
 	story_end(&s);
 }
 
@@ -501,7 +501,7 @@ TEST(a_peer_that_was_killed_right_after)
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	s.now += 2000000;
 	story_exit(&s, PEER, 9);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	assert_null(strstr(cause->peer, "could respond"));
 	assert_non_null(strstr(cause->peer, "in RTS; killed by SIGKILL at 2.0 ms, last verb at "));
 	assert_non_null(strstr(cause->peer, ": it is unknown whether it could still respond"));
@@ -520,7 +520,7 @@ TEST(a_peer_that_posted_and_was_killed_right_after)
 	receive_as_peer(&s);
 	s.now += 2000000;
 	story_exit(&s, PEER, 9);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	assert_null(strstr(cause->peer, "could respond:"));
 	assert_non_null(strstr(cause->peer, "it is unknown whether it could still respond"));
 	story_end(&s);
@@ -538,11 +538,11 @@ TEST(an_atomic_at_an_odd_address)
 	struct story s;
 
 	refuse_atomic(&s, AT + 4);
-	assert_string_equal(only_cause(&s)->key,
+	assert_string_equal(get_only_cause(&s)->key,
 			    "the remote address 0x7004 of the atomic is not a multiple of 8");
 	story_end(&s);
 	refuse_atomic(&s, AT + 8);
-	assert_null(strstr(only_cause(&s)->key, "multiple"));
+	assert_null(strstr(get_only_cause(&s)->key, "multiple"));
 	story_end(&s);
 }
 
@@ -553,8 +553,8 @@ TEST(an_atomic_with_a_buffer_of_four_bytes)
 	begin_story(&s);
 	post_rdma(&s, IBV_WR_ATOMIC_FETCH_AND_ADD, AT, 4, 0x21);
 	poll_as(&s, IBV_WC_LOC_LEN_ERR);
-	assert_string_equal(only_cause(&s)->key, "the buffer of the atomic has 4 bytes, but an "
-						 "atomic returns 8 bytes");
+	assert_string_equal(get_only_cause(&s)->key, "the buffer of the atomic has 4 bytes, but an "
+						     "atomic returns 8 bytes");
 	story_end(&s);
 }
 
@@ -581,7 +581,7 @@ static void refuse_invalidation(uint32_t rkey, const char *says)
 	*sge = (struct event_sge){ AT, 8, 0x10 };
 	story_event(&s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	assert_string_equal(only_cause(&s)->key, says);
+	assert_string_equal(get_only_cause(&s)->key, says);
 	story_end(&s);
 }
 
@@ -608,10 +608,10 @@ TEST(a_send_that_is_longer_than_its_port_allows)
 		poll_as(&s, IBV_WC_LOC_LEN_ERR);
 		if (most == 63)
 			assert_string_equal(
-				only_cause(&s)->key,
+				get_only_cause(&s)->key,
 				"the request has 64 bytes, and max_msg_sz of port 1 is 63");
 		else
-			assert_null(only_cause(&s)->key);
+			assert_null(get_only_cause(&s)->key);
 		story_end(&s);
 	}
 }
@@ -626,7 +626,7 @@ TEST(a_peer_that_was_killed_much_later_could_answer)
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	s.now += 2000000000;
 	story_exit(&s, PEER, 9);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	assert_null(strstr(cause->peer, "killed"));
 	assert_non_null(strstr(cause->peer, "could respond"));
 	story_end(&s);
@@ -657,7 +657,7 @@ TEST(a_peer_that_is_connected_later)
 	struct story s;
 
 	begin_early(&s, 0x21);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	assert_string_equal(cause->peer, "in INIT until its ibv_modify_qp(RTR) 2:16, 600.0 ms "
 					 "later: it responds only from RTR on");
 	assert_string_equal(cause->name, "process 2 (app) qp1");
@@ -669,8 +669,8 @@ TEST(a_peer_that_is_never_connected)
 	struct story s;
 
 	begin_early(&s, 0);
-	assert_string_equal(only_cause(&s)->peer, "in INIT, and no ibv_modify_qp() to RTR "
-						  "followed: it responds only from RTR on");
+	assert_string_equal(get_only_cause(&s)->peer, "in INIT, and no ibv_modify_qp() to RTR "
+						      "followed: it responds only from RTR on");
 	story_end(&s);
 }
 
@@ -679,8 +679,9 @@ TEST(a_peer_that_is_connected_to_another_later)
 	struct story s;
 
 	begin_early(&s, 0x99);
-	assert_non_null(strstr(only_cause(&s)->peer, ", 600.0 ms later: it responds only from RTR "
-						     "on; then its dest_qp_num is 0x99, not 0x21"));
+	assert_non_null(strstr(get_only_cause(&s)->peer,
+			       ", 600.0 ms later: it responds only from RTR "
+			       "on; then its dest_qp_num is 0x99, not 0x21"));
 	story_end(&s);
 }
 
@@ -693,7 +694,7 @@ TEST(a_peer_that_is_connected_to_another)
 	connect_end(&s, 1, 0x99, 0x21, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer, "its dest_qp_num is 0x99, not 0x21");
+	assert_string_equal(get_only_cause(&s)->peer, "its dest_qp_num is 0x99, not 0x21");
 	story_end(&s);
 }
 
@@ -711,9 +712,10 @@ TEST(a_number_that_was_never_received)
 	struct story s;
 
 	begin_with_destination(&s, 0);
-	assert_string_equal(only_cause(&s)->peer, "dest_qp_num is 0, which is not the number of a "
-						  "program's queue pair: was the number of the "
-						  "peer received?");
+	assert_string_equal(get_only_cause(&s)->peer,
+			    "dest_qp_num is 0, which is not the number of a "
+			    "program's queue pair: was the number of the "
+			    "peer received?");
 	story_end(&s);
 }
 
@@ -722,7 +724,7 @@ TEST(a_number_in_reverse_byte_order)
 	struct story s;
 
 	begin_with_destination(&s, 0x220000);
-	assert_non_null(strstr(only_cause(&s)->peer,
+	assert_non_null(strstr(get_only_cause(&s)->peer,
 			       "dest_qp_num 0x220000 matches no queue pair in this trace, but "
 			       "0x22, the same in the other byte order, is process 2 "));
 	story_end(&s);
@@ -733,7 +735,8 @@ TEST(a_number_that_nobody_has)
 	struct story s;
 
 	begin_with_destination(&s, 0x77);
-	assert_non_null(strstr(only_cause(&s)->peer, "dest_qp_num 0x77 matches no queue pair in "));
+	assert_non_null(
+		strstr(get_only_cause(&s)->peer, "dest_qp_num 0x77 matches no queue pair in "));
 	story_end(&s);
 }
 
@@ -747,7 +750,7 @@ TEST(a_number_of_one_that_is_gone)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer,
+	assert_string_equal(get_only_cause(&s)->peer,
 			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 was the "
 			    "number of process 2 (app) qp1, destroyed by 2:12 at 29.0 us, 4000 ns "
 			    "after this queue pair went to RTR with that number, 1:14");
@@ -771,7 +774,7 @@ TEST(a_number_of_before_the_peer_started_anew)
 	connect_end(&s, 0, 0x22, 0x22, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer,
+	assert_string_equal(get_only_cause(&s)->peer,
 			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 was the "
 			    "number of process 2 (app) qp1, destroyed by 2:12 at 23.0 us, 12.0 us "
 			    "before this queue pair went to RTR with that number, 1:14; process 2 "
@@ -790,7 +793,7 @@ TEST(a_peer_that_was_not_ready_for_the_retries)
 	s.now += 600000000;
 	connect_end(&s, 1, 0x21, 0x21, FAR);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer,
+	assert_string_equal(get_only_cause(&s)->peer,
 			    "its ibv_modify_qp(RTR) 2:14 came 600.0 ms after the request was "
 			    "posted, which was retried for 536.9 ms: it responds only from RTR on");
 	story_end(&s);
@@ -806,7 +809,7 @@ TEST(one_retry_is_no_retries)
 	connect_end(&s, 0, 0x77, 0x22, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer, "no response within 1 retry of 4.2 ms; "));
+	assert_non_null(strstr(get_only_cause(&s)->peer, "no response within 1 retry of 4.2 ms; "));
 	story_end(&s);
 }
 
@@ -865,7 +868,7 @@ TEST(a_number_that_no_srq_has)
 		if (number)
 			story_do(&s, 1, VERB_get_srq_num, 7, 0, W(&srq), W(&number));
 		send_to_srq(&s, rows[i].srqn);
-		cause = only_cause(&s);
+		cause = get_only_cause(&s);
 		if (rows[i].key)
 			assert_string_equal(cause->key, rows[i].key);
 		else
@@ -890,7 +893,7 @@ TEST(a_queue_pair_that_can_send_no_read)
 		register_as(&s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ);
 		post_rdma(&s, opcodes[i], AT, 8, 0x21);
 		poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
-		cause = only_cause(&s);
+		cause = get_only_cause(&s);
 		if (i)
 			assert_null(cause->key);
 		else
@@ -911,8 +914,8 @@ TEST(a_queue_pair_that_grants_no_read)
 	begin_story(&s);
 	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
-	assert_string_equal(only_cause(&s)->key, "qp_access_flags of qp1 of process 2 lack "
-						 "IBV_ACCESS_REMOTE_READ");
+	assert_string_equal(get_only_cause(&s)->key, "qp_access_flags of qp1 of process 2 lack "
+						     "IBV_ACCESS_REMOTE_READ");
 	story_end(&s);
 }
 
@@ -928,7 +931,7 @@ TEST(a_peer_that_is_not_ready_to_receive)
 		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(only_cause(&s)->peer);
+	assert_non_null(get_only_cause(&s)->peer);
 	story_end(&s);
 }
 
@@ -940,8 +943,9 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 3000 ns earlier, "
-						  "2000 ns before the request was posted");
+	assert_string_equal(get_only_cause(&s)->peer,
+			    "its ibv_destroy_qp 2:20 began 3000 ns earlier, "
+			    "2000 ns before the request was posted");
 	story_end(&s);
 }
 
@@ -953,8 +957,9 @@ TEST(a_peer_that_destroys_it_while_a_request_is_outstanding)
 	send_to_peer(&s, 0x10);
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 2000 ns earlier, "
-						  "while the request was outstanding");
+	assert_string_equal(get_only_cause(&s)->peer,
+			    "its ibv_destroy_qp 2:20 began 2000 ns earlier, "
+			    "while the request was outstanding");
 	story_end(&s);
 }
 
@@ -973,7 +978,7 @@ TEST(what_is_answered_is_not_caused_by_the_end_of_the_peer)
 		send_to_peer(&s, 0x10);
 		story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 		poll_as(&s, all[i]);
-		peer = only_cause(&s)->peer;
+		peer = get_only_cause(&s)->peer;
 		assert_true(!peer || !strstr(peer, "ibv_destroy_qp"));
 		story_end(&s);
 	}
@@ -988,7 +993,7 @@ TEST(a_peer_that_posted_its_receives_late)
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
 	receive_as_peer(&s);
 	receive_as_peer(&s);
-	assert_string_equal(only_cause(&s)->peer,
+	assert_string_equal(get_only_cause(&s)->peer,
 			    "its receive queue was empty (0 of 8 posted); its first receive, "
 			    "2:20, was posted 1000 ns later; rnr_retry 2, its min_rnr_timer 0.64 "
 			    "ms");
@@ -1018,7 +1023,7 @@ TEST(a_peer_whose_receives_were_consumed)
 	poll_as(&s, IBV_WC_SUCCESS);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer,
+	assert_non_null(strstr(get_only_cause(&s)->peer,
 			       "(0 of 8 posted); 1 receive was consumed, the last posted at 2:20, "
 			       "5000 ns earlier; no further receive was posted; rnr_retry 2"));
 	story_end(&s);
@@ -1038,7 +1043,7 @@ TEST(a_peer_that_does_not_poll)
 	}
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer,
+	assert_non_null(strstr(get_only_cause(&s)->peer,
 			       "its receive queue was empty (0 of 8 posted); 2 receives were "
 			       "consumed, the last posted at 2:21, 6000 ns earlier; 2 messages had "
 			       "come and not been polled; no further receive was posted"));
@@ -1057,7 +1062,7 @@ TEST(a_peer_with_one_receive_left)
 	poll_as(&s, IBV_WC_SUCCESS);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_null(only_cause(&s)->peer);
+	assert_null(get_only_cause(&s)->peer);
 	story_end(&s);
 }
 
@@ -1076,7 +1081,7 @@ TEST(a_peer_whose_receives_were_dropped)
 	connect_end(&s, 1, 0x21, 0x21, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer,
+	assert_non_null(strstr(get_only_cause(&s)->peer,
 			       "(0 of 8 posted); 2 receives were outstanding when the queue pair "
 			       "went to RESET, which dropped them; no receive was posted; "
 			       "rnr_retry 2"));
@@ -1105,7 +1110,7 @@ TEST(a_peer_whose_receives_leaked)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
 	assert_non_null(
-		strstr(only_cause(&s)->peer,
+		strstr(get_only_cause(&s)->peer,
 		       "; 4 receives were consumed, the last posted at 2:24, 11.0 us "
 		       "earlier; all 3 had been posted by 2:25, 9000 ns earlier; no further"));
 	story_end(&s);
@@ -1151,7 +1156,7 @@ static void starve_shared(int receives, const char *says)
 		send_one(&s);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer, says));
+	assert_non_null(strstr(get_only_cause(&s)->peer, says));
 	story_end(&s);
 }
 
@@ -1177,7 +1182,7 @@ TEST(a_shared_queue_whose_messages_are_not_polled)
 	poll_as(&s, IBV_WC_SUCCESS);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer,
+	assert_non_null(strstr(get_only_cause(&s)->peer,
 			       " earlier; 1 message had come and not been polled; no further"));
 	story_end(&s);
 }
@@ -1207,7 +1212,7 @@ static void overrun_peer(int receives, const char *says)
 		receive_as_peer(&s);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_REM_OP_ERR);
-	cause = only_cause(&s);
+	cause = get_only_cause(&s);
 	if (says)
 		assert_string_equal(cause->peer, says);
 	else
@@ -1234,7 +1239,7 @@ TEST(a_message_and_its_receive_that_differ)
 			   (struct event_sge){ AT, 9, 0x10 });
 		story_poll(&s, end, &ends[end].cq, 1,
 			   end ? IBV_WC_LOC_LEN_ERR : IBV_WC_REM_INV_REQ_ERR, ends[end].qp.qp_num);
-		assert_string_equal(only_cause(&s)->key,
+		assert_string_equal(get_only_cause(&s)->key,
 				    end ? "the peer's message 1:20 has 9 bytes, this receive 8"
 					: "the peer's receive 2:20 has 8 bytes, this message 9");
 		story_end(&s);
@@ -1249,7 +1254,7 @@ TEST(a_message_that_fits_was_refused_for_another_reason)
 	receive_as_peer(&s);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
-	assert_null(only_cause(&s)->key);
+	assert_null(get_only_cause(&s)->key);
 	story_end(&s);
 }
 
@@ -1304,7 +1309,7 @@ TEST(a_process_that_polled_the_error_was_alive)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	story_exit(&s, STORY_PID, 0);
-	assert_non_null(strstr(only_cause(&s)->peer, "in RTS, so it could respond: "));
+	assert_non_null(strstr(get_only_cause(&s)->peer, "in RTS, so it could respond: "));
 	story_end(&s);
 }
 
@@ -1317,7 +1322,7 @@ TEST(an_address_of_zero_leads_nowhere)
 	connect_end(&s, 1, 0x21, 0, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer,
+	assert_string_equal(get_only_cause(&s)->peer,
 			    "dlid is 0, which is not the address of a port: was that of the peer "
 			    "queried and received?");
 	story_end(&s);

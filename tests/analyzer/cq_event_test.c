@@ -91,14 +91,14 @@ static void wait_in_vain(struct story *s)
 	story_exit(s, PEER, SIGALRM_STATUS);
 }
 
-static const char *lost_says(struct story *s)
+static const char *get_lost_text(struct story *s)
 {
 	story_check(s, NULL);
 	return story_only(s, RULE_COMPL_004)->says;
 }
 
 /* A story that ends here with a hazard; its process was killed, which is bad by itself. */
-static void hazard_says(struct story *s, const char *text)
+static void check_hazard_text(struct story *s, const char *text)
 {
 	const struct finding *f;
 
@@ -138,7 +138,7 @@ TEST(a_message_comes_before_the_arming)
 	send_one(&s);
 	arm_cq(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(lost_says(&s), "1 completion waited in cq1 for 1.00 s while"));
+	assert_non_null(strstr(get_lost_text(&s), "1 completion waited in cq1 for 1.00 s while"));
 	story_end(&s);
 }
 
@@ -168,7 +168,7 @@ TEST(the_cq_was_polled_before_that)
 	send_one(&s);
 	arm_cq(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(lost_says(&s), "after its last poll at 2:"));
+	assert_non_null(strstr(get_lost_text(&s), "after its last poll at 2:"));
 	story_end(&s);
 }
 
@@ -182,7 +182,7 @@ TEST(the_cq_was_not_emptied)
 	arm_cq(&s, 0);
 	poll_receive(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(lost_says(&s), "but not until empty"));
+	assert_non_null(strstr(get_lost_text(&s), "but not until empty"));
 	story_end(&s);
 }
 
@@ -199,7 +199,7 @@ TEST(the_next_message_ends_it)
 	send_one(&s);
 	story_return(&s, &call, 0);
 	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
-	assert_non_null(strstr(lost_says(&s), "2 completions waited in cq1 for 1.00 s"));
+	assert_non_null(strstr(get_lost_text(&s), "2 completions waited in cq1 for 1.00 s"));
 	story_end(&s);
 }
 
@@ -288,7 +288,7 @@ TEST(messages_that_are_not_solicited_give_no_event)
 	send_one(&s);
 	arm_cq(&s, 1);
 	wait_in_vain(&s);
-	hazard_says(
+	check_hazard_text(
 		&s,
 		"for solicited events only, and the peer sent these without IBV_SEND_SOLICITED");
 }
@@ -303,7 +303,7 @@ TEST(messages_that_are_not_solicited_come_while_it_waits)
 	send_one(&s);
 	s.now += SECOND;
 	story_exit(&s, PEER, SIGALRM_STATUS);
-	hazard_says(&s, "1 completion waited in cq1 for 1.00 s while");
+	check_hazard_text(&s, "1 completion waited in cq1 for 1.00 s while");
 }
 
 /* The event of the solicited message has come, or will come. */
@@ -330,7 +330,7 @@ TEST(the_solicited_message_was_polled)
 	send_one(&s);
 	arm_cq(&s, 1);
 	wait_in_vain(&s);
-	hazard_says(&s, "for solicited events only");
+	check_hazard_text(&s, "for solicited events only");
 }
 
 TEST(it_did_not_wait_for_long)
@@ -432,7 +432,7 @@ TEST(a_cq_is_armed_after_each_message)
 	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
 	poll_receive(&s, 1);
 	end_peer(&s);
-	hazard_says(&s, "2 times, first at 2:26, a completion was in cq1 when it was armed");
+	check_hazard_text(&s, "2 times, first at 2:26, a completion was in cq1 when it was armed");
 }
 
 /* The thread arms as soon as it has an event, and then polls, however late. */
@@ -473,7 +473,8 @@ TEST(an_event_wakes_it)
 		poll_receive(&s, i);
 	}
 	end_peer(&s);
-	hazard_says(&s, "3 times, first at 2:32, a thread armed cq1 and waited for its event");
+	check_hazard_text(&s,
+			  "3 times, first at 2:32, a thread armed cq1 and waited for its event");
 }
 
 /* Other work, whatever it is, may have taken the time. */
@@ -508,7 +509,7 @@ TEST(messages_that_are_not_solicited_are_found_late)
 		poll_receive(&s, i);
 	}
 	end_peer(&s);
-	hazard_says(&s, "cq1 was armed for solicited events only, and messages without");
+	check_hazard_text(&s, "cq1 was armed for solicited events only, and messages without");
 }
 
 /* An event comes, and the thread waits for the next; @arms, @comes: is the CQ armed, is it sent? */
@@ -550,7 +551,7 @@ TEST(a_cq_is_armed_once)
 }
 
 /* COMPL-002: @sent messages, of which @polled are polled before the queue pair is destroyed. */
-static uint64_t destroyed_with(int sent, int polled, bool in_err, int ms)
+static uint64_t count_destroy_hazards(int sent, int polled, bool in_err, int ms)
 {
 	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
 	struct story s;
@@ -588,18 +589,18 @@ static uint64_t destroyed_with(int sent, int polled, bool in_err, int ms)
 
 TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 {
-	assert_int_equal(destroyed_with(3, 0, false, 0), 1);
-	assert_int_equal(destroyed_with(1, 0, false, 0), 0);
-	assert_int_equal(destroyed_with(1, 0, false, 600), 1);
-	assert_int_equal(destroyed_with(2, 1, false, 600), 0); /* it looks there */
-	assert_int_equal(destroyed_with(4, 1, false, 0), 1);
-	assert_int_equal(destroyed_with(3, 1, false, 0), 0); /* a goodbye, and credits */
-	assert_int_equal(destroyed_with(4, 4, false, 0), 0);
-	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* this is another finding */
+	assert_int_equal(count_destroy_hazards(3, 0, false, 0), 1);
+	assert_int_equal(count_destroy_hazards(1, 0, false, 0), 0);
+	assert_int_equal(count_destroy_hazards(1, 0, false, 600), 1);
+	assert_int_equal(count_destroy_hazards(2, 1, false, 600), 0); /* it looks there */
+	assert_int_equal(count_destroy_hazards(4, 1, false, 0), 1);
+	assert_int_equal(count_destroy_hazards(3, 1, false, 0), 0); /* a goodbye, and credits */
+	assert_int_equal(count_destroy_hazards(4, 4, false, 0), 0);
+	assert_int_equal(count_destroy_hazards(3, 0, true, 0), 0); /* this is another finding */
 }
 
 /* Why three messages were not polled: the CQ has a channel. Returns what follows that they were. */
-static const char *unread_because(struct story *s, bool arms, uint8_t flags, bool late)
+static const char *explain_unread(struct story *s, bool arms, uint8_t flags, bool late)
 {
 	static char because[256];
 	const char *says;
@@ -624,12 +625,12 @@ TEST(no_event_told_of_messages)
 {
 	struct story s;
 
-	assert_string_equal(unread_because(&s, true, EVENT_FILLED, false),
+	assert_string_equal(explain_unread(&s, true, EVENT_FILLED, false),
 			    " The last poll of cq1, at 2:27, had an array of 1 and filled it: the "
 			    "messages were behind these, and no event reports them.");
-	assert_string_equal(unread_because(&s, true, 0, false), "");
-	assert_string_equal(unread_because(&s, true, EVENT_FILLED, true), ""); /* they came later */
-	assert_string_equal(unread_because(&s, false, 0, false),
+	assert_string_equal(explain_unread(&s, true, 0, false), "");
+	assert_string_equal(explain_unread(&s, true, EVENT_FILLED, true), ""); /* they came later */
+	assert_string_equal(explain_unread(&s, false, 0, false),
 			    " cq1 has a channel, but ibv_req_notify_cq() was never called: no "
 			    "completion gives an event.");
 }

@@ -59,21 +59,21 @@ static enum placed place_gid(uint32_t port, const char *text)
 
 TEST(a_lid_leads_to_its_port)
 {
-	assert_int_equal(place_lid(0, 32), PLACED_THERE);
-	assert_int_equal(place_lid(2, 32), PLACED_THERE);
+	assert_int_equal(place_lid(0, 32), PLACED_AT_PORT);
+	assert_int_equal(place_lid(2, 32), PLACED_AT_PORT);
 	assert_int_equal(place_lid(1, 32), PLACED_ELSEWHERE);
 	assert_int_equal(place_lid(0, 33), PLACED_ELSEWHERE);
 }
 
 TEST(paths_of_a_lid_lead_to_its_port)
 {
-	assert_int_equal(place_lid(1, 19), PLACED_THERE);
+	assert_int_equal(place_lid(1, 19), PLACED_AT_PORT);
 	assert_int_equal(place_lid(1, 20), PLACED_ELSEWHERE);
 }
 
 TEST(only_gids_of_a_family_contradict)
 {
-	assert_int_equal(place_gid(0, LOCAL), PLACED_THERE);
+	assert_int_equal(place_gid(0, LOCAL), PLACED_AT_PORT);
 	assert_int_equal(place_gid(1, "fe800000000000000000000000000002"), PLACED_ELSEWHERE);
 	assert_int_equal(place_gid(1, IPV4), PLACED_PERHAPS);
 	assert_int_equal(place_gid(2, LOCAL), PLACED_PERHAPS);

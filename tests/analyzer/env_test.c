@@ -117,7 +117,7 @@ TEST(siw_exempts_nobody)
 }
 
 /* The software device counts for all users if it is configured so. */
-static uint64_t refused_on(const char *device, const char *environ)
+static uint64_t count_refused_on(const char *device, const char *environ)
 {
 	struct story s;
 	uint64_t n;
@@ -138,9 +138,9 @@ static uint64_t refused_on(const char *device, const char *environ)
 
 TEST(the_software_device_is_set_to_count)
 {
-	assert_int_equal(refused_on("soft", "VERBATIM_SOFT_MEMLOCK=1"), 1);
-	assert_int_equal(refused_on("soft", ""), 0);
-	assert_int_equal(refused_on("", "VERBATIM_SOFT_MEMLOCK=1"),
+	assert_int_equal(count_refused_on("soft", "VERBATIM_SOFT_MEMLOCK=1"), 1);
+	assert_int_equal(count_refused_on("soft", ""), 0);
+	assert_int_equal(count_refused_on("", "VERBATIM_SOFT_MEMLOCK=1"),
 			 0); /* other processes do not read this variable */
 }
 

@@ -7,7 +7,7 @@
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
-static const struct fact *only_fact(const struct story *s, enum fact_kind kind)
+static const struct fact *get_only_fact(const struct story *s, enum fact_kind kind)
 {
 	const struct fact_list *list = &s->findings->facts->list;
 	const struct fact *found = NULL;
@@ -44,7 +44,7 @@ TEST(a_failed_verb_says_what_and_why)
 	dereg_mr(&s, &a_mr, 0);
 	dealloc_pd(&s, 0);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_FAILED);
+	fact = get_only_fact(&s, FACT_FAILED);
 	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
 	assert_int_equal(fact->error, EBUSY);
 	assert_string_equal(fact->because, "pd1 is in use by mr1, created by thread 1 at 1:6");
@@ -123,7 +123,7 @@ static void an_event_after_which_nothing_works_is_reported(void **state)
 	for (int i = 0; i < 2; i++)
 		get_async_event(&s, row->type);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_FATAL);
+	fact = get_only_fact(&s, FACT_FATAL);
 	assert_int_equal(strncmp(fact->what, row->name, strlen(row->name)), 0);
 	assert_int_equal(fact->count, 2);
 	assert_int_equal(fact->event.thread, 1);
@@ -189,7 +189,7 @@ static void a_connection_that_failed_is_reported(void **state)
 
 	get_cm_event(&s, row->type, row->status);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_FAILED);
+	fact = get_only_fact(&s, FACT_FAILED);
 	assert_non_null(strstr(fact->what, row->what));
 	assert_int_equal(fact->error, row->error);
 	assert_true(row->because ? fact->because && !strcmp(fact->because, row->because)
@@ -265,7 +265,7 @@ TEST(a_refusal_that_is_the_end_is_a_failure)
 	begin_search(&s);
 	ask_for_inline(&s, 512, false);
 	story_check(&s, NULL);
-	assert_int_equal(only_fact(&s, FACT_FAILED)->count, 1);
+	assert_int_equal(get_only_fact(&s, FACT_FAILED)->count, 1);
 	story_end(&s);
 }
 
@@ -298,7 +298,7 @@ TEST(a_failure_that_is_expected_may_be_the_end)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_int_equal(facts_count(s.findings->facts, FACT_FAILED), 0);
-	fact = only_fact(&s, FACT_EXITED);
+	fact = get_only_fact(&s, FACT_EXITED);
 	assert_string_equal(fact->because,
 			    "its last failed verb: ibv_create_cq_ex(context1) = EOPNOTSUPP at "
 			    "1:4, wc_flags has IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG "
@@ -317,7 +317,7 @@ TEST(what_a_connection_does_without_is_not_its_end)
 	story_do(&s, 0, VERB_query_ece, 6, EOPNOTSUPP, W(&a_qp), W(0));
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
-	assert_string_equal(only_fact(&s, FACT_EXITED)->because,
+	assert_string_equal(get_only_fact(&s, FACT_EXITED)->because,
 			    "none of its recorded verbs failed: see its output");
 	story_end(&s);
 }
@@ -346,7 +346,7 @@ TEST(a_search_that_was_the_end)
 		ask_for_inline(&s, refused[i], false);
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_EXITED);
+	fact = get_only_fact(&s, FACT_EXITED);
 	assert_non_null(strstr(fact->because, "its last failed verb: ibv_create_qp(pd1) = "));
 	story_end(&s);
 }
@@ -368,7 +368,7 @@ TEST(a_call_that_never_returned_is_reported_with_its_time)
 	live_for_a_second(&s);
 	story_exit(&s, STORY_PID, SIGKILL);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_HUNG);
+	fact = get_only_fact(&s, FACT_HUNG);
 	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
 	assert_int_equal(fact->lasted, 1000001000);
 	assert_true(facts_are_bad(s.findings->facts));
@@ -421,7 +421,7 @@ TEST(a_killed_process_is_reported_with_its_objects)
 	alloc_pd(&s);
 	story_exit(&s, STORY_PID, SIGKILL);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_KILLED);
+	fact = get_only_fact(&s, FACT_KILLED);
 	assert_int_equal(fact->error, SIGKILL);
 	assert_int_equal(fact->live, 2);
 	assert_int_equal(fact->event.n, 4);
@@ -439,7 +439,7 @@ TEST(a_process_may_be_killed_by_an_unknown_signal)
 	open_context(&s);
 	story_exit(&s, STORY_PID, -1);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_KILLED);
+	fact = get_only_fact(&s, FACT_KILLED);
 	assert_int_equal(fact->error, 0);
 	assert_int_equal(fact->live, 1);
 	story_end(&s);
@@ -482,7 +482,7 @@ TEST(the_same_in_several_processes_is_one_fact)
 		story_do(&s, t, VERB_open_device, 0, W(NULL), W(0x1000));
 	}
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_FAILED);
+	fact = get_only_fact(&s, FACT_FAILED);
 	assert_int_equal(fact->count, 3);
 	assert_int_equal(fact->nin, 3);
 	story_end(&s);
@@ -511,7 +511,7 @@ TEST(an_accepted_connection_that_failed_is_reported)
 	story_do(&s, 0, VERB_rdma_accept, 22, 0, W(&an_id), W(0));
 	story_do(&s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_FAILED);
+	fact = get_only_fact(&s, FACT_FAILED);
 	assert_string_equal(fact->what, "RDMA_CM_EVENT_UNREACHABLE of rdma_accept(cm_id1)");
 	assert_int_equal(fact->verb, VERB_rdma_accept);
 	story_end(&s);
@@ -569,7 +569,7 @@ static void the_call_of_a_crash_is_named(void **state)
 		story_call(&s, 0, VERB_alloc_pd, 26, row->has_context ? W(&a_context) : 0);
 	story_exit(&s, STORY_PID, SIGSEGV);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_KILLED);
+	fact = get_only_fact(&s, FACT_KILLED);
 	if (row->because)
 		assert_string_equal(fact->because, row->because);
 	else
@@ -594,7 +594,7 @@ static const char *crash_after(bool destroys, int signal)
 		destroy_cq(&s, 0);
 	story_exit(&s, STORY_PID, signal);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_KILLED);
+	fact = get_only_fact(&s, FACT_KILLED);
 	assert_int_equal(fact->count, 1);
 	snprintf(because, sizeof(because), "%s", fact->because ?: "");
 	story_end(&s);
@@ -621,7 +621,7 @@ TEST(a_killed_process_did_not_crash_in_its_call)
 	story_call(&s, 0, VERB_alloc_pd, 26, W(NULL));
 	story_exit(&s, STORY_PID, SIGKILL);
 	story_check(&s, NULL);
-	fact = only_fact(&s, FACT_KILLED);
+	fact = get_only_fact(&s, FACT_KILLED);
 	assert_null(fact->because);
 	story_end(&s);
 }
@@ -646,7 +646,7 @@ static const char *refuse_port(struct story *s, uint16_t bound)
 	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
 	memset(&an_id.route, 0, sizeof(an_id.route));
 	story_check(s, NULL);
-	return only_fact(s, FACT_FAILED)->because;
+	return get_only_fact(s, FACT_FAILED)->because;
 }
 
 TEST(a_port_in_the_other_byte_order)
@@ -672,7 +672,7 @@ TEST(an_event_that_was_acknowledged_before)
 	story_call(&s, 0, VERB_rdma_ack_cm_event, 26, W(&event));
 	story_exit(&s, STORY_PID, SIGABRT);
 	story_check(&s, NULL);
-	assert_string_equal(only_fact(&s, FACT_KILLED)->because,
+	assert_string_equal(get_only_fact(&s, FACT_KILLED)->because,
 			    "inside rdma_ack_cm_event(), 1:2, which had not returned: its event is "
 			    "of no identifier of the process: possibly it was acknowledged before, "
 			    "which frees it");

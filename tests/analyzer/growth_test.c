@@ -30,7 +30,7 @@ static void register_next(struct story *s, struct ibv_mr *mr, int i, const struc
 	register_as(s, 1, mr, IBV_ACCESS_LOCAL_WRITE);
 }
 
-static uint64_t left_after(struct growth growth)
+static uint64_t count_growth_hazards(struct growth growth)
 {
 	static struct ibv_mr regions[3 * MOST];
 	struct story s;
@@ -70,36 +70,40 @@ static uint64_t left_after(struct growth growth)
 
 TEST(regions_of_the_same_memory_become_more)
 {
-	assert_int_equal(left_after((struct growth){ .during = MOST }), 1);
-	assert_int_equal(left_after((struct growth){ .during = MOST, .step = 8 }), 0);
-	assert_int_equal(left_after((struct growth){ .during = MOST, .frees = true }), 0);
-	assert_int_equal(left_after((struct growth){ .during = 63 }), 0);
+	assert_int_equal(count_growth_hazards((struct growth){ .during = MOST }), 1);
+	assert_int_equal(count_growth_hazards((struct growth){ .during = MOST, .step = 8 }), 0);
+	assert_int_equal(count_growth_hazards((struct growth){ .during = MOST, .frees = true }), 0);
+	assert_int_equal(count_growth_hazards((struct growth){ .during = 63 }), 0);
 }
 
 TEST(a_cache_of_regions_has_no_end)
 {
-	assert_int_equal(left_after((struct growth){ .during = 2 * MOST, .step = 8 }), 1);
-	assert_int_equal(left_after((struct growth){ .during = 2 * MOST, .step = 8, .held = MOST }),
+	assert_int_equal(count_growth_hazards((struct growth){ .during = 2 * MOST, .step = 8 }), 1);
+	assert_int_equal(count_growth_hazards(
+				 (struct growth){ .during = 2 * MOST, .step = 8, .held = MOST }),
 			 0);
-	assert_int_equal(
-		left_after((struct growth){ .during = 2 * MOST, .step = 8, .after = MOST }), 0);
-	assert_int_equal(left_after((struct growth){ .during = 2 * MOST, .step = 8, .ends = true }),
+	assert_int_equal(count_growth_hazards(
+				 (struct growth){ .during = 2 * MOST, .step = 8, .after = MOST }),
+			 0);
+	assert_int_equal(count_growth_hazards(
+				 (struct growth){ .during = 2 * MOST, .step = 8, .ends = true }),
 			 0);
 }
 
 TEST(what_is_made_first_may_be_meant)
 {
-	assert_int_equal(left_after((struct growth){ .before = MOST, .during = 1 }), 0);
-	assert_int_equal(left_after((struct growth){ .during = MOST, .after = 10 * MOST }), 0);
+	assert_int_equal(count_growth_hazards((struct growth){ .before = MOST, .during = 1 }), 0);
+	assert_int_equal(
+		count_growth_hazards((struct growth){ .during = MOST, .after = 10 * MOST }), 0);
 }
 
 TEST(a_process_that_ends_itself_leaks_them)
 {
-	assert_int_equal(left_after((struct growth){ .during = MOST, .ends = true }), 0);
+	assert_int_equal(count_growth_hazards((struct growth){ .during = MOST, .ends = true }), 0);
 }
 
 /* An address handle for each send, to @n destinations in turn. */
-static uint64_t handles_left(int n)
+static uint64_t count_handle_hazards(int n)
 {
 	static struct ibv_ah handles[MOST];
 	struct story s;
@@ -127,8 +131,8 @@ static uint64_t handles_left(int n)
 
 TEST(address_handles_of_one_destination_become_more)
 {
-	assert_int_equal(handles_left(1), 1);
-	assert_int_equal(handles_left(2), 0);
+	assert_int_equal(count_handle_hazards(1), 1);
+	assert_int_equal(count_handle_hazards(2), 0);
 }
 
 /* Objects of one kind, each before a send. */

@@ -853,7 +853,7 @@ static void pairs_with_the_same_numbers(void **state)
 	tell_pairs(stories, repetition->apart, repetition->connected);
 	open_stories(stories, RECORDINGS, &trace);
 	assert_int_equal(clocks_join(trace), 0);
-	assert_int_equal(clock_text_each(trace, 3, print_sentence, &sentences), 0);
+	assert_int_equal(clock_text_visit(trace, 3, print_sentence, &sentences), 0);
 	assert_string_equal(sentences.at, repetition->sentences);
 	text_fini(&sentences);
 	trace_close(trace);

@@ -23,8 +23,8 @@ enum window_state window_state(const struct model *model, const struct key *key)
 	return bound;
 }
 
-bool window_as_key(const struct model *model, const struct key *key, int64_t time,
-		   struct key *ret_key)
+bool window_make_key(const struct model *model, const struct key *key, int64_t time,
+		     struct key *ret_key)
 {
 	(void)model;
 	if (bound != WINDOW_BOUND || key->bind.at.time >= time)

@@ -94,19 +94,19 @@ static void add_file(const char *path)
 }
 
 /* Sum, notes, each finding and fact with what is known of it, and the baseline. */
-static void add_judged(struct known *known)
+static void add_judged(struct suppressions *known)
 {
 	const struct facts *facts = report.findings->facts;
 	struct text text = { 0 };
 
 	report.known = known;
-	known_mark_findings(known, &report);
-	known_mark_facts(known, &report);
+	suppressions_mark_findings(known, &report);
+	suppressions_mark_facts(known, &report);
 	printed_begin(true);
 	report.out = stdout;
-	known_print_sum(&report);
+	suppressions_print_sum(&report);
 	printf("\n");
-	known_report(known, report.findings);
+	suppressions_report(known, report.findings);
 	for (size_t i = 0; i < report.findings->n; i++)
 		printf("%s %u\n", rules[report.findings->all[i]->rule].id,
 		       report.findings->all[i]->known);
@@ -116,12 +116,12 @@ static void add_judged(struct known *known)
 	for (size_t i = 0; i < facts->errors.n; i++)
 		printf("error %u\n", facts->errors.all[i].known);
 	for (unsigned int is = 0; is <= 3; is++)
-		printf("%d, ", (int)known_count(report.findings, (enum finding_known)is));
-	printf("baseline %d\n", known_has_baseline(known));
+		printf("%d, ", (int)suppressions_count(report.findings, (enum finding_known)is));
+	printf("baseline %d\n", suppressions_have_baseline(known));
 	printed_end(&text);
 	add_shown(text.at);
 	text_fini(&text);
-	assert_int_equal(known_write(path_of_files[2], &report), 0);
+	assert_int_equal(put_baseline(path_of_files[2], &report), 0);
 	add_file(path_of_files[2]);
 }
 
@@ -129,7 +129,7 @@ static void add_judged(struct known *known)
 static void open_files(const char *suppressions, const char *baseline)
 {
 	char complaint[KNOWN_COMPLAINT] = "";
-	struct known *known;
+	struct suppressions *known;
 	int err;
 
 	if (suppressions)
@@ -138,8 +138,8 @@ static void open_files(const char *suppressions, const char *baseline)
 		put_file(path_of_files[1], baseline, strlen(baseline));
 	text_addf(&shown, "== suppressions:\n%s\n== baseline:\n%s\n== known:\n",
 		  suppressions ?: "none", baseline ?: "none");
-	err = known_open(suppressions ? path_of_files[0] : NULL, baseline ? path_of_files[1] : NULL,
-			 complaint, &known);
+	err = suppressions_open(suppressions ? path_of_files[0] : NULL,
+				baseline ? path_of_files[1] : NULL, complaint, &known);
 	if (err) {
 		text_addf(&shown, "%s: ", strerrorname_np(-err));
 		add_shown(complaint);
@@ -150,7 +150,7 @@ static void open_files(const char *suppressions, const char *baseline)
 		report.findings->all[i]->known = FINDING_NEW;
 	add_judged(known);
 	report.known = NULL;
-	known_close(known);
+	suppressions_close(known);
 }
 
 static const char *const suppressions[] = {
@@ -229,7 +229,7 @@ static void expect_written(const char *before, size_t n, int err, const char *sa
 
 	put_file(path_of_files[2], before, n);
 	printed_begin(true);
-	assert_int_equal(known_write(path_of_files[2], &report), err);
+	assert_int_equal(put_baseline(path_of_files[2], &report), err);
 	printed_end(&text);
 	text_cut(&shown, 0);
 	add_shown(text.at ?: "");

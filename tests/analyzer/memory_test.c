@@ -51,7 +51,7 @@ TEST(memory_of_a_request_is_unmapped)
 }
 
 /* How often MKEY-006 is found when this is given back while the send is outstanding. */
-static uint64_t in_use(enum event_memory_what what, uintptr_t addr, uint64_t length)
+static uint64_t count_in_use(enum event_memory_what what, uintptr_t addr, uint64_t length)
 {
 	struct story s;
 	uint64_t n;
@@ -66,11 +66,11 @@ static uint64_t in_use(enum event_memory_what what, uintptr_t addr, uint64_t len
 
 TEST(only_what_the_request_names_counts)
 {
-	assert_int_equal(in_use(MEMORY_FREE, 0x10000, 4 * PAGE), 1);
-	assert_int_equal(in_use(MEMORY_MADVISE, 0x11000, 1), 1);
-	assert_int_equal(in_use(MEMORY_MADVISE, 0x10000, PAGE), 0);
-	assert_int_equal(in_use(MEMORY_MREMAP, 0x12000, 2 * PAGE), 0);
-	assert_int_equal(in_use(MEMORY_MMAP, 0x20000, PAGE), 0);
+	assert_int_equal(count_in_use(MEMORY_FREE, 0x10000, 4 * PAGE), 1);
+	assert_int_equal(count_in_use(MEMORY_MADVISE, 0x11000, 1), 1);
+	assert_int_equal(count_in_use(MEMORY_MADVISE, 0x10000, PAGE), 0);
+	assert_int_equal(count_in_use(MEMORY_MREMAP, 0x12000, 2 * PAGE), 0);
+	assert_int_equal(count_in_use(MEMORY_MMAP, 0x20000, PAGE), 0);
 }
 
 TEST(after_its_completion_memory_may_go)
@@ -104,7 +104,8 @@ TEST(memory_of_a_region_that_is_gone_may_go)
 }
 
 /* How often FORK-005 is found when @what comes before the region's end. */
-static uint64_t given_early(const char *copies, const char *variable, enum event_memory_what what)
+static uint64_t count_given_early(const char *copies, const char *variable,
+				  enum event_memory_what what)
 {
 	struct story s;
 	uint64_t n;
@@ -128,11 +129,11 @@ static uint64_t given_early(const char *copies, const char *variable, enum event
 
 TEST(memory_is_freed_under_fork_support)
 {
-	assert_int_equal(given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 1);
-	assert_int_equal(given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_MUNMAP), 1);
-	assert_int_equal(given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_MADVISE), 0);
-	assert_int_equal(given_early("no", "", MEMORY_FREE), 0);
-	assert_int_equal(given_early("yes", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 0);
+	assert_int_equal(count_given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 1);
+	assert_int_equal(count_given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_MUNMAP), 1);
+	assert_int_equal(count_given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_MADVISE), 0);
+	assert_int_equal(count_given_early("no", "", MEMORY_FREE), 0);
+	assert_int_equal(count_given_early("yes", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 0);
 }
 
 /* How often FORK-009 is found when huge pages are registered. */
@@ -243,7 +244,7 @@ enum { PROGRAM = 0x400, LIBRARY = 0x500, RECORDER = 0x600 };
  * How often FORK-005 is found as a hazard when memory is freed by @freed, without fork support, and
  * then its region, made by @made, is deregistered.
  */
-static uint64_t freed_too_early(uint64_t made, uint64_t freed, bool posts)
+static uint64_t count_freed_too_early(uint64_t made, uint64_t freed, bool posts)
 {
 	struct event_sge sge = { .addr = 0x11000, .length = PAGE, .lkey = 0x60 };
 	struct story s;
@@ -268,16 +269,16 @@ static uint64_t freed_too_early(uint64_t made, uint64_t freed, bool posts)
 
 TEST(memory_is_freed_by_the_code_that_registered_it)
 {
-	assert_int_equal(freed_too_early(PROGRAM + 1, PROGRAM + 2, false), 1);
-	assert_int_equal(freed_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
-	assert_int_equal(freed_too_early(LIBRARY + 1, PROGRAM + 2, false), 0);
-	assert_int_equal(freed_too_early(0, PROGRAM + 2, false), 0);
-	assert_int_equal(freed_too_early(PROGRAM + 1, 0, false), 0);
-	assert_int_equal(freed_too_early(RECORDER + 1, RECORDER + 2, false), 0);
+	assert_int_equal(count_freed_too_early(PROGRAM + 1, PROGRAM + 2, false), 1);
+	assert_int_equal(count_freed_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
+	assert_int_equal(count_freed_too_early(LIBRARY + 1, PROGRAM + 2, false), 0);
+	assert_int_equal(count_freed_too_early(0, PROGRAM + 2, false), 0);
+	assert_int_equal(count_freed_too_early(PROGRAM + 1, 0, false), 0);
+	assert_int_equal(count_freed_too_early(RECORDER + 1, RECORDER + 2, false), 0);
 }
 
 /* How often MKEY-006 is found as a hazard when a region that a peer has read is unmapped. */
-static uint64_t unmapped_too_early(uint64_t made, uint64_t released, bool queue_pair)
+static uint64_t count_unmapped_too_early(uint64_t made, uint64_t released, bool queue_pair)
 {
 	struct story s;
 	uint64_t n;
@@ -304,9 +305,9 @@ static uint64_t unmapped_too_early(uint64_t made, uint64_t released, bool queue_
 
 TEST(memory_is_unmapped_before_its_region_ends)
 {
-	assert_int_equal(unmapped_too_early(PROGRAM + 1, PROGRAM + 2, false), 1);
-	assert_int_equal(unmapped_too_early(PROGRAM + 1, LIBRARY + 2, false), 0);
-	assert_int_equal(unmapped_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
+	assert_int_equal(count_unmapped_too_early(PROGRAM + 1, PROGRAM + 2, false), 1);
+	assert_int_equal(count_unmapped_too_early(PROGRAM + 1, LIBRARY + 2, false), 0);
+	assert_int_equal(count_unmapped_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
 }
 
 /* A registration cache that does not know of the munmap(). */

@@ -487,7 +487,7 @@ TEST(the_buffers_are_posted_again)
 }
 
 /* A queue pair in RTS is destroyed with a send that has @flags; a poll or an answer before. */
-static uint64_t destroyed_with(uint32_t flags, bool polled, bool answered)
+static uint64_t count_destroy_hazards(uint32_t flags, bool polled, bool answered)
 {
 	struct story s;
 	uint64_t n;
@@ -509,10 +509,10 @@ static uint64_t destroyed_with(uint32_t flags, bool polled, bool answered)
 
 TEST(a_send_that_was_not_polled_may_not_be_done)
 {
-	assert_int_equal(destroyed_with(IBV_SEND_SIGNALED, false, false), 1);
-	assert_int_equal(destroyed_with(IBV_SEND_SIGNALED, true, false), 0);
-	assert_int_equal(destroyed_with(IBV_SEND_SIGNALED, false, true), 0); /* its answer */
-	assert_int_equal(destroyed_with(0, false, false), 0);
+	assert_int_equal(count_destroy_hazards(IBV_SEND_SIGNALED, false, false), 1);
+	assert_int_equal(count_destroy_hazards(IBV_SEND_SIGNALED, true, false), 0);
+	assert_int_equal(count_destroy_hazards(IBV_SEND_SIGNALED, false, true), 0); /* its answer */
+	assert_int_equal(count_destroy_hazards(0, false, false), 0);
 }
 
 TEST(a_send_that_was_not_polled_is_named)
@@ -1034,7 +1034,7 @@ static void disconnect_end(struct story *s)
 	story_return(s, &call, 0);
 }
 
-static uint64_t disconnected_with(bool polled, int status)
+static uint64_t count_disconnect_hazards(bool polled, int status)
 {
 	const struct event_sge sge = { AT, 8, 0x10 };
 	struct story s;
@@ -1056,7 +1056,7 @@ static uint64_t disconnected_with(bool polled, int status)
 
 TEST(a_connection_is_ended_with_a_send_that_was_not_polled)
 {
-	assert_int_equal(disconnected_with(false, 0), 1);
-	assert_int_equal(disconnected_with(true, IBV_WC_SUCCESS), 0);
-	assert_int_equal(disconnected_with(true, IBV_WC_WR_FLUSH_ERR), 0);
+	assert_int_equal(count_disconnect_hazards(false, 0), 1);
+	assert_int_equal(count_disconnect_hazards(true, IBV_WC_SUCCESS), 0);
+	assert_int_equal(count_disconnect_hazards(true, IBV_WC_WR_FLUSH_ERR), 0);
 }

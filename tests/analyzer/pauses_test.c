@@ -31,7 +31,7 @@ static void end_all(struct story *s)
 	story_check(s, NULL);
 }
 
-static const struct fact *only_pause(const struct story *s)
+static const struct fact *get_only_pause(const struct story *s)
 {
 	const struct fact_list *list = &s->findings->facts->list;
 	const struct fact *only = NULL;
@@ -51,7 +51,7 @@ static void pause_says(struct story *s, const char *what, const char *because)
 	const struct fact *fact;
 
 	end_all(s);
-	fact = only_pause(s);
+	fact = get_only_pause(s);
 	assert_string_equal(fact->what, what);
 	assert_string_equal(fact->because, because);
 	assert_false(facts_are_bad(s->findings->facts));
@@ -112,7 +112,7 @@ TEST(a_thread_sleeps_for_an_event)
 	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
 	poll_receive(&s, 1, 0);
 	end_all(&s);
-	assert_non_null(strstr(only_pause(&s)->because,
+	assert_non_null(strstr(get_only_pause(&s)->because,
 			       "a receive of qp1 completed when thread 2 had been in "
 			       "ibv_get_cq_event() 2:"));
 	story_end(&s);

@@ -52,7 +52,7 @@ static void begin_story(struct story *s)
 }
 
 /* End it; the reason of the only failed verb is @because, NULL: unknown. */
-static void failed_because(struct story *s, const char *because)
+static void check_failure_reason(struct story *s, const char *because)
 {
 	const struct fact_list *facts;
 	const struct fact *found = NULL;
@@ -123,7 +123,7 @@ static void modify_is_refused(void **state)
 	begin_story(&s);
 	create_qp(&s);
 	story_do(&s, 0, VERB_modify_qp, 30, row->error, W(&a_qp), W(&attr), W(row->mask));
-	failed_because(&s, row->because);
+	check_failure_reason(&s, row->because);
 }
 
 TEST_ROWS(of_modify, modify_is_refused);
@@ -180,7 +180,7 @@ static void rtr_is_refused(void **state)
 	story_do(&s, 0, VERB_modify_qp, 30, 0, W(&a_qp), W(&init), W(TO_INIT));
 	attr.qp_state = IBV_QPS_RTR;
 	story_do(&s, 0, VERB_modify_qp, 31, (uint64_t)row->error, W(&a_qp), W(&attr), W(TO_RTR));
-	failed_because(&s, row->because);
+	check_failure_reason(&s, row->because);
 }
 
 TEST_ROWS(of_rtr, rtr_is_refused);
@@ -269,7 +269,7 @@ static void post_is_refused(void **state)
 	a_qp.state = row->state;
 	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
 	post_fails(&s, row->verb, row->opcode, row->nsge, row->flags, row->error);
-	failed_because(&s, row->because);
+	check_failure_reason(&s, row->because);
 }
 
 TEST_ROWS(of_post, post_is_refused);
@@ -299,8 +299,8 @@ TEST(a_post_beside_an_open_batch)
 	a_qp.state = IBV_QPS_RTS;
 	story_do(&s, 0, VERB_create_qp_ex, 4, W(&a_qp), W(&a_context), W(&attr));
 	post_fails(&s, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL);
-	failed_because(&s, "possibly ibv_wr_start() was not followed by ibv_wr_complete() or "
-			   "ibv_wr_abort()");
+	check_failure_reason(&s, "possibly ibv_wr_start() was not followed by ibv_wr_complete() or "
+				 "ibv_wr_abort()");
 }
 
 /* A creation that fails with @error; story_do() has no errno. */
@@ -345,7 +345,7 @@ static void qp_is_refused(void **state)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_qp, EINVAL, W(&a_pd), W(&attr));
-	failed_because(&s, row->because);
+	check_failure_reason(&s, row->because);
 }
 
 TEST_ROWS(of_qp, qp_is_refused);
@@ -362,7 +362,7 @@ TEST(a_queue_pair_needs_both_cqs)
 
 		begin_story(&s);
 		refuse_call(&s, VERB_create_qp, EINVAL, W(&a_pd), W(&attr));
-		failed_because(&s, because[i]);
+		check_failure_reason(&s, because[i]);
 	}
 }
 
@@ -374,7 +374,7 @@ TEST(a_queue_pair_that_only_sends_needs_one_cq)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_qp, EINVAL, W(&a_pd), W(&attr));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }
 
 /* The verb returns @ret, an errno or -1 with EINVAL. */
@@ -395,7 +395,7 @@ TEST(a_cq_cannot_grow_beyond_the_device)
 
 	begin_story(&s);
 	refuse_int(&s, VERB_resize_cq, EINVAL, W(&a_cq), W(1001));
-	failed_because(&s, "cqe is 1001, the device's max_cqe is 1000");
+	check_failure_reason(&s, "cqe is 1001, the device's max_cqe is 1000");
 }
 
 TEST(a_port_that_the_device_does_not_have)
@@ -406,13 +406,13 @@ TEST(a_port_that_the_device_does_not_have)
 
 	begin_story(&s);
 	refuse_int(&s, VERB_query_port, EINVAL, W(&a_context), W(2), W(&port), W(sizeof(port)));
-	failed_because(&s, "port_num is 2, the device has ports 1 to 1");
+	check_failure_reason(&s, "port_num is 2, the device has ports 1 to 1");
 	begin_story(&s);
 	refuse_int(&s, VERB_query_gid, -1, W(&a_context), W(1), W(99), W(&gid));
-	failed_because(&s, "index is 99, and gid_tbl_len of port 1 is 4");
+	check_failure_reason(&s, "index is 99, and gid_tbl_len of port 1 is 4");
 	begin_story(&s);
 	refuse_int(&s, VERB_query_gid, -1, W(&a_context), W(1), W(3), W(&gid));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }
 
 TEST(a_connected_queue_pair_joins_no_group)
@@ -423,7 +423,7 @@ TEST(a_connected_queue_pair_joins_no_group)
 	begin_story(&s);
 	create_qp(&s);
 	refuse_int(&s, VERB_attach_mcast, EINVAL, W(&a_qp), W(&group), W(0));
-	failed_because(&s, "qp1 is of type RC, and only UD joins a multicast group");
+	check_failure_reason(&s, "qp1 is of type RC, and only UD joins a multicast group");
 }
 
 TEST(a_gid_that_is_no_group)
@@ -437,7 +437,7 @@ TEST(a_gid_that_is_no_group)
 	begin_story(&s);
 	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
 	refuse_int(&s, VERB_attach_mcast, EINVAL, W(&a_qp), W(&group), W(0));
-	failed_because(&s, "fe80::1 is not a multicast GID: these begin with ff");
+	check_failure_reason(&s, "fe80::1 is not a multicast GID: these begin with ff");
 }
 
 TEST(a_limit_beyond_the_srq)
@@ -452,8 +452,8 @@ TEST(a_limit_beyond_the_srq)
 		begin_story(&s);
 		story_do(&s, 0, VERB_create_srq, 6, W(&srq), W(&a_pd), W(&attr));
 		refuse_int(&s, VERB_modify_srq, EINVAL, W(&srq), W(&change), W(IBV_SRQ_LIMIT));
-		failed_because(&s,
-			       limit == 17 ? "srq_limit is 17, and max_wr of srq1 is 16" : NULL);
+		check_failure_reason(&s, limit == 17 ? "srq_limit is 17, and max_wr of srq1 is 16"
+						     : NULL);
 	}
 }
 
@@ -463,10 +463,10 @@ TEST(a_window_of_no_type)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_alloc_mw, EINVAL, W(&a_pd), W(7));
-	failed_because(&s, "type is 7, which is not a value of enum ibv_mw_type");
+	check_failure_reason(&s, "type is 7, which is not a value of enum ibv_mw_type");
 	begin_story(&s);
 	refuse_call(&s, VERB_alloc_mw, EINVAL, W(&a_pd), W(IBV_MW_TYPE_2));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }
 
 TEST(a_cq_that_is_too_long_is_refused)
@@ -475,7 +475,7 @@ TEST(a_cq_that_is_too_long_is_refused)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(1001), W(0), W(0), W(0));
-	failed_because(&s, "cqe is 1001, the device's max_cqe is 1000");
+	check_failure_reason(&s, "cqe is 1001, the device's max_cqe is 1000");
 }
 
 TEST(a_vector_that_the_device_does_not_have)
@@ -484,7 +484,7 @@ TEST(a_vector_that_the_device_does_not_have)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_cq, EINVAL, W(&a_context), W(16), W(0), W(0), W(1));
-	failed_because(&s, "comp_vector is 1, the device has 1, from 0 on");
+	check_failure_reason(&s, "comp_vector is 1, the device has 1, from 0 on");
 }
 
 TEST(a_vector_that_the_device_has_is_not_blamed)
@@ -493,7 +493,7 @@ TEST(a_vector_that_the_device_has_is_not_blamed)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_cq, EINVAL, W(&a_context), W(16), W(0), W(0), W(0));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }
 
 TEST(an_srq_that_is_too_long_is_refused)
@@ -503,7 +503,7 @@ TEST(an_srq_that_is_too_long_is_refused)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_srq, EINVAL, W(&a_pd), W(&attr));
-	failed_because(&s, "max_wr is 51, the device's max_srq_wr is 50");
+	check_failure_reason(&s, "max_wr is 51, the device's max_srq_wr is 50");
 }
 
 TEST(remote_writes_need_local_ones)
@@ -513,7 +513,7 @@ TEST(remote_writes_need_local_ones)
 	begin_story(&s);
 	refuse_call(&s, VERB_reg_mr, EINVAL, W(&a_pd), W(0x1000), W(64),
 		    W(IBV_ACCESS_REMOTE_WRITE));
-	failed_because(&s, "IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
+	check_failure_reason(&s, "IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
 }
 
 TEST(a_region_may_be_too_long)
@@ -522,7 +522,7 @@ TEST(a_region_may_be_too_long)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_reg_mr, EINVAL, W(&a_pd), W(0x1000), W(2 << 20), W(1));
-	failed_because(&s, "2097152 bytes, the device's max_mr_size is 1048576");
+	check_failure_reason(&s, "2097152 bytes, the device's max_mr_size is 1048576");
 }
 
 TEST(memory_that_is_not_there_is_named)
@@ -531,8 +531,9 @@ TEST(memory_that_is_not_there_is_named)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_reg_mr, EFAULT, W(&a_pd), W(0x1000), W(0x2000), W(0));
-	failed_because(&s, "0x1000 to 0x3000 cannot be pinned: it is not completely mapped, or it "
-			   "is GPU memory");
+	check_failure_reason(
+		&s, "0x1000 to 0x3000 cannot be pinned: it is not completely mapped, or it "
+		    "is GPU memory");
 }
 
 TEST(a_limit_of_pinned_memory_is_named)
@@ -546,7 +547,8 @@ TEST(a_limit_of_pinned_memory_is_named)
 	reg_mr(&s, &a_mr);
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
 	story_limits = (struct event_process){ 0 };
-	failed_because(&s, "4 KiB pinned by 1 region, RLIMIT_MEMLOCK 64 KiB, no CAP_IPC_LOCK");
+	check_failure_reason(&s,
+			     "4 KiB pinned by 1 region, RLIMIT_MEMLOCK 64 KiB, no CAP_IPC_LOCK");
 }
 
 TEST(a_limit_that_does_not_bind_is_not_blamed)
@@ -560,9 +562,10 @@ TEST(a_limit_that_does_not_bind_is_not_blamed)
 	reg_mr(&s, &a_mr);
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
 	story_limits = (struct event_process){ 0 };
-	failed_because(&s, "not because of RLIMIT_MEMLOCK, which CAP_IPC_LOCK lifts (4 KiB pinned "
-			   "by 1 region), and within the device's limits: the device or the "
-			   "kernel had no resources");
+	check_failure_reason(
+		&s, "not because of RLIMIT_MEMLOCK, which CAP_IPC_LOCK lifts (4 KiB pinned "
+		    "by 1 region), and within the device's limits: the device or the "
+		    "kernel had no resources");
 }
 
 TEST(an_address_handle_has_the_same_reasons)
@@ -572,7 +575,7 @@ TEST(an_address_handle_has_the_same_reasons)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_ah, EINVAL, W(&a_pd), W(&attr));
-	failed_because(&s, "port 1 is Ethernet, and is_global of the address is 0");
+	check_failure_reason(&s, "port 1 is Ethernet, and is_global of the address is 0");
 }
 
 TEST(an_address_handle_is_not_resolved)
@@ -582,7 +585,8 @@ TEST(an_address_handle_is_not_resolved)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_ah, ETIMEDOUT, W(&a_pd), W(&attr));
-	failed_because(&s, "fe80::1 did not respond from fe80::1, RoCE v1, sgid_index 0 of port 1");
+	check_failure_reason(
+		&s, "fe80::1 did not respond from fe80::1, RoCE v1, sgid_index 0 of port 1");
 }
 
 TEST(a_key_beyond_the_table)
@@ -592,7 +596,7 @@ TEST(a_key_beyond_the_table)
 
 	begin_story(&s);
 	refuse_int(&s, VERB_query_pkey, -1, W(&a_context), W(1), W(1), W(&key));
-	failed_because(&s, "index is 1, and pkey_tbl_len of port 1 is 1");
+	check_failure_reason(&s, "index is 1, and pkey_tbl_len of port 1 is 1");
 }
 
 TEST(an_srq_without_room)
@@ -602,7 +606,7 @@ TEST(an_srq_without_room)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_srq, EINVAL, W(&a_pd), W(&attr));
-	failed_because(&s, "max_wr is 0");
+	check_failure_reason(&s, "max_wr is 0");
 }
 
 TEST(an_srq_grows_beyond_the_device)
@@ -615,7 +619,7 @@ TEST(an_srq_grows_beyond_the_device)
 	begin_story(&s);
 	story_do(&s, 0, VERB_create_srq, 6, W(&srq), W(&a_pd), W(&attr));
 	refuse_int(&s, VERB_modify_srq, EINVAL, W(&srq), W(&change), W(IBV_SRQ_MAX_WR));
-	failed_because(&s, "max_wr is 51, the device's max_srq_wr is 50");
+	check_failure_reason(&s, "max_wr is 51, the device's max_srq_wr is 50");
 }
 
 TEST(a_datagram_without_a_destination)
@@ -630,7 +634,7 @@ TEST(a_datagram_without_a_destination)
 	a_qp.state = IBV_QPS_RTS;
 	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
 	post_fails(&s, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL);
-	failed_because(&s, "wr[0].wr.ud.ah is NULL");
+	check_failure_reason(&s, "wr[0].wr.ud.ah is NULL");
 }
 
 TEST(a_window_is_bound_too_early)
@@ -642,7 +646,7 @@ TEST(a_window_is_bound_too_early)
 	begin_story(&s);
 	create_qp(&s);
 	refuse_int(&s, VERB_bind_mw, EINVAL, W(&a_qp), W(&mw), W(&bind));
-	failed_because(&s, "qp1 was in RESET");
+	check_failure_reason(&s, "qp1 was in RESET");
 }
 
 /* A queue pair whose PD and CQ belong to different devices. */
@@ -662,5 +666,5 @@ TEST(contexts_do_not_mix)
 	story_do(&s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
 	story_do(&s, 0, VERB_rdma_bind_addr, 22, 0, W(id), W(0));
 	refuse_int(&s, VERB_rdma_create_qp, -1, W(id), W(&pd), W(&attr));
-	failed_because(&s, "pd2 is of another context than cq1");
+	check_failure_reason(&s, "pd2 is of another context than cq1");
 }

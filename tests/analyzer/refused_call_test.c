@@ -33,7 +33,7 @@ static void refuse_call(struct story *s, enum verb verb, ...)
 }
 
 /* End it; the reason of the only failed verb, NULL: unknown. */
-static void failed_because(struct story *s, const char *because)
+static void check_failure_reason(struct story *s, const char *because)
 {
 	const struct fact_list *facts;
 	const struct fact *found = NULL;
@@ -65,10 +65,10 @@ TEST(a_port_space_that_there_is_not)
 
 	story_begin(&s);
 	refuse_call(&s, VERB_rdma_create_id, W(&channel), W(&id), W(0), W(0x99));
-	failed_because(&s, "ps is 153, which is not a value of enum rdma_port_space");
+	check_failure_reason(&s, "ps is 153, which is not a value of enum rdma_port_space");
 	story_begin(&s);
 	refuse_call(&s, VERB_rdma_create_id, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }
 
 TEST(a_queue_pair_of_an_identifier_without_a_device)
@@ -78,12 +78,13 @@ TEST(a_queue_pair_of_an_identifier_without_a_device)
 
 	begin_id(&s);
 	refuse_call(&s, VERB_rdma_create_qp, W(&an_id), W(&a_pd), W(&attr));
-	failed_because(&s, "cm_id1 has no device: neither rdma_resolve_addr() nor rdma_bind_addr() "
-			   "was called");
+	check_failure_reason(
+		&s, "cm_id1 has no device: neither rdma_resolve_addr() nor rdma_bind_addr() "
+		    "was called");
 	begin_id(&s);
 	bind_id(&s);
 	refuse_call(&s, VERB_rdma_create_qp, W(&an_id), W(&a_pd), W(&attr));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }
 
 TEST(an_identifier_that_listens_is_no_connection)
@@ -97,12 +98,12 @@ TEST(an_identifier_that_listens_is_no_connection)
 		bind_id(&s);
 		story_do(&s, 0, VERB_rdma_listen, 23, 0, W(&an_id), W(1));
 		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
-		failed_because(&s, "cm_id1 listens: use the identifier of its "
-				   "RDMA_CM_EVENT_CONNECT_REQUEST");
+		check_failure_reason(&s, "cm_id1 listens: use the identifier of its "
+					 "RDMA_CM_EVENT_CONNECT_REQUEST");
 		begin_id(&s);
 		bind_id(&s);
 		refuse_call(&s, verbs[i], W(&an_id), W(0), W(0));
-		failed_because(&s, NULL);
+		check_failure_reason(&s, NULL);
 	}
 }
 
@@ -121,10 +122,11 @@ TEST(an_identifier_of_datagrams_has_no_connected_queue_pair)
 			 W(RDMA_PS_UDP));
 		bind_id(&s);
 		refuse_call(&s, VERB_rdma_create_qp, W(&an_id), W(&a_pd), W(&attr));
-		failed_because(&s, i ? NULL
-				     : "qp_type is IBV_QPT_RC, and cm_id2 is of a port space of "
-				       "datagrams: it takes IBV_QPT_UD; connections need "
-				       "RDMA_PS_TCP or RDMA_PS_IB");
+		check_failure_reason(&s,
+				     i ? NULL
+				       : "qp_type is IBV_QPT_RC, and cm_id2 is of a port space of "
+					 "datagrams: it takes IBV_QPT_UD; connections need "
+					 "RDMA_PS_TCP or RDMA_PS_IB");
 	}
 }
 
@@ -138,7 +140,7 @@ static void no_such_address(const char *ip, const char *because)
 	begin_id(&s);
 	call = story_call(&s, 0, VERB_rdma_bind_addr, 5, W(&an_id), W(&at));
 	story_fails(&s, &call, (uint64_t)-1, EADDRNOTAVAIL);
-	failed_because(&s, because);
+	check_failure_reason(&s, because);
 }
 
 TEST(an_address_in_the_byte_order_of_the_host)
@@ -167,7 +169,7 @@ TEST(an_identifier_without_a_route)
 	begin_id(&s);
 	bind_id(&s);
 	refuse_call(&s, VERB_rdma_connect, W(&an_id), W(0), W(0));
-	failed_because(&s, "no RDMA_CM_EVENT_ROUTE_RESOLVED has come for cm_id1");
+	check_failure_reason(&s, "no RDMA_CM_EVENT_ROUTE_RESOLVED has come for cm_id1");
 }
 
 /* @before, if not VERB_COUNT, was called for an identifier of rdma_create_id(), and @verb fails. */
@@ -181,7 +183,7 @@ static void talk_twice(enum verb before, enum verb verb, const char *because)
 	if (before != VERB_COUNT)
 		story_do(&s, 0, before, 24, 0, W(&an_id), W(0), W(0));
 	refuse_call(&s, verb, W(&an_id), W(0), W(0));
-	failed_because(&s, because);
+	check_failure_reason(&s, because);
 }
 
 /* A request for @number; the queue pair with the number of a_qp may be gone by the answer. */
@@ -202,7 +204,7 @@ static void answer_request(uint32_t number, bool gone, const char *because)
 	if (gone)
 		destroy_qp(&s, 0);
 	refuse_call(&s, VERB_rdma_accept, W(&asked), W(0), W(0));
-	failed_because(&s, because);
+	check_failure_reason(&s, because);
 }
 
 TEST(a_request_whose_queue_pair_is_gone)
@@ -285,7 +287,7 @@ static void connect_is_refused(void **state)
 	create_qp(&s);
 	story_return(&s, &call, 0);
 	refuse_call(&s, row->verb, W(&an_id), W(&param));
-	failed_because(&s, row->because);
+	check_failure_reason(&s, row->because);
 }
 
 TEST_ROWS(of_connect, connect_is_refused);
@@ -308,8 +310,8 @@ TEST(advice_for_a_region_that_is_not_on_demand)
 	call = story_call(&s, 0, VERB_advise_mr, 5, W(&a_pd), W(IBV_ADVISE_MR_ADVICE_PREFETCH),
 			  W(0), W(&sge), W(1));
 	story_fails(&s, &call, ENOENT, 0);
-	failed_because(&s, "sg_list[0].lkey is mr1 of pd1, which was registered without "
-			   "IBV_ACCESS_ON_DEMAND at 1:6");
+	check_failure_reason(&s, "sg_list[0].lkey is mr1 of pd1, which was registered without "
+				 "IBV_ACCESS_ON_DEMAND at 1:6");
 }
 
 TEST(what_happens_once_to_an_identifier)
@@ -321,8 +323,8 @@ TEST(what_happens_once_to_an_identifier)
 	bind_id(&s);
 	story_do(&s, 0, VERB_rdma_listen, 23, 0, W(&an_id), W(1));
 	refuse_call(&s, VERB_rdma_listen, W(&an_id), W(1));
-	failed_because(&s, "cm_id1 already listens");
+	check_failure_reason(&s, "cm_id1 already listens");
 	begin_id(&s);
 	refuse_call(&s, VERB_rdma_resolve_addr, W(&an_id), W(0), W(&to), W(1000));
-	failed_because(&s, NULL);
+	check_failure_reason(&s, NULL);
 }

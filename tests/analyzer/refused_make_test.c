@@ -234,8 +234,8 @@ TEST(limits_that_are_not_known_refuse_nothing)
 	device.comp_vectors = 2;
 }
 
-static const char *why_no_room(const struct life *object, enum verb verb, uint32_t n,
-			       char text[256])
+static const char *explain_no_room(const struct life *object, enum verb verb, uint32_t n,
+				   char text[256])
 {
 	const struct post post = { .verb = verb, .nwr = n };
 	const struct trace_event event = { .kind = TRACE_POST, .post = &post };
@@ -254,23 +254,23 @@ TEST(a_queue_with_room_is_not_full)
 	(void)state;
 	sq.owner = rq.owner = &qp;
 	snprintf(qp.name, sizeof(qp.name), "qp1");
-	assert_string_equal(why_no_room(&qp, VERB_post_send, 3, text),
+	assert_string_equal(explain_no_room(&qp, VERB_post_send, 3, text),
 			    "not a full queue: 5 of 8 sends of qp1 were outstanding; the device or "
 			    "its library had no resources");
-	assert_null(why_no_room(&qp, VERB_post_send, 4, text));
-	assert_string_equal(why_no_room(&qp, VERB_post_recv, 3, text),
+	assert_null(explain_no_room(&qp, VERB_post_send, 4, text));
+	assert_string_equal(explain_no_room(&qp, VERB_post_recv, 3, text),
 			    "not a full queue: 1 of 4 receives of qp1 were outstanding; the device "
 			    "or its library had no resources");
 	sq.doubt = 1;
-	assert_null(why_no_room(&qp, VERB_post_send, 1, text));
+	assert_null(explain_no_room(&qp, VERB_post_send, 1, text));
 	sq.doubt = 0;
 	sq.limits.given = 0;
-	assert_null(why_no_room(&qp, VERB_post_send, 1, text));
+	assert_null(explain_no_room(&qp, VERB_post_send, 1, text));
 	rq.owner = NULL;
-	assert_null(why_no_room(&qp, VERB_post_recv, 1, text));
+	assert_null(explain_no_room(&qp, VERB_post_recv, 1, text));
 	qp.rq = NULL;
-	assert_null(why_no_room(&qp, VERB_post_recv, 1, text));
-	assert_null(why_no_room(NULL, VERB_post_recv, 1, text));
+	assert_null(explain_no_room(&qp, VERB_post_recv, 1, text));
+	assert_null(explain_no_room(NULL, VERB_post_recv, 1, text));
 }
 
 static const char *why_this_list(struct wr *wr, uint32_t n, char text[256])

@@ -20,23 +20,25 @@ static const struct row {
 	const char *args;
 	const char *why; /* NULL: not known */
 } rows[] = {
-	{ "no_device", refused_nothing, VERB_open_device, "{\"device\":0}", "device is NULL" },
-	{ "device", refused_nothing, VERB_open_device, "{\"device\":4096}", NULL },
-	{ "device_unknown", refused_nothing, VERB_open_device, "{}", NULL },
-	{ "parent_of_nothing", refused_parent, VERB_alloc_parent_domain, "{\"attr\":{\"pd\":0}}",
-	  "attr.pd is NULL" },
-	{ "parent", refused_parent, VERB_alloc_parent_domain, "{\"attr\":{\"pd\":1}}", NULL },
-	{ "no_pd", refused_extension, VERB_create_qp_ex,
+	{ "no_device", refused_explain_null_object, VERB_open_device, "{\"device\":0}",
+	  "device is NULL" },
+	{ "device", refused_explain_null_object, VERB_open_device, "{\"device\":4096}", NULL },
+	{ "device_unknown", refused_explain_null_object, VERB_open_device, "{}", NULL },
+	{ "parent_of_nothing", refused_explain_null_pd, VERB_alloc_parent_domain,
+	  "{\"attr\":{\"pd\":0}}", "attr.pd is NULL" },
+	{ "parent", refused_explain_null_pd, VERB_alloc_parent_domain, "{\"attr\":{\"pd\":1}}",
+	  NULL },
+	{ "no_pd", refused_explain_extension, VERB_create_qp_ex,
 	  "{\"qp_init_attr_ex\":{\"qp_type\":\"IBV_QPT_RC\",\"comp_mask\":64}}",
 	  "comp_mask lacks IBV_QP_INIT_ATTR_PD" },
-	{ "no_domain", refused_extension, VERB_create_qp_ex,
+	{ "no_domain", refused_explain_extension, VERB_create_qp_ex,
 	  "{\"qp_init_attr_ex\":{\"qp_type\":\"IBV_QPT_XRC_RECV\",\"comp_mask\":1}}",
 	  "comp_mask lacks IBV_QP_INIT_ATTR_XRCD" },
-	{ "reads_of_uc", refused_extension, VERB_create_qp_ex,
+	{ "reads_of_uc", refused_explain_extension, VERB_create_qp_ex,
 	  "{\"qp_init_attr_ex\":{\"qp_type\":\"IBV_QPT_UC\",\"comp_mask\":65,"
 	  "\"send_ops_flags\":20}}",
 	  "send_ops_flags has IBV_QP_EX_WITH_RDMA_READ, which IBV_QPT_UC does not support" },
-	{ "reads_of_rc", refused_extension, VERB_create_qp_ex,
+	{ "reads_of_rc", refused_explain_extension, VERB_create_qp_ex,
 	  "{\"qp_init_attr_ex\":{\"qp_type\":\"IBV_QPT_RC\",\"comp_mask\":65,"
 	  "\"send_ops_flags\":20}}",
 	  NULL },
@@ -77,13 +79,13 @@ TEST(builders_that_were_not_requested)
 	char text[256];
 
 	(void)state;
-	assert_true(refused_builders(&r, text, sizeof(text)));
+	assert_true(refused_explain_builders(&r, text, sizeof(text)));
 	assert_string_equal(text, "qp3 was created without send_ops_flags and "
 				  "IBV_QP_INIT_ATTR_SEND_OPS_FLAGS: it has no ibv_wr_*()");
 	qp.has_send_ops = true;
-	assert_false(refused_builders(&r, text, sizeof(text)));
+	assert_false(refused_explain_builders(&r, text, sizeof(text)));
 	qp = (struct qp){ .shared = true };
-	assert_false(refused_builders(&r, text, sizeof(text)));
+	assert_false(refused_explain_builders(&r, text, sizeof(text)));
 }
 
 /* If it was destroyed, that is the mistake. */
@@ -96,8 +98,8 @@ TEST(a_channel_whose_descriptor_was_closed)
 	char text[256];
 
 	(void)state;
-	assert_true(refused_descriptor(&r, text, sizeof(text)));
+	assert_true(refused_explain_descriptor(&r, text, sizeof(text)));
 	assert_non_null(strstr(text, "the file descriptor of comp_channel1 is closed"));
 	life.state = LIFE_GONE;
-	assert_false(refused_descriptor(&r, text, sizeof(text)));
+	assert_false(refused_explain_descriptor(&r, text, sizeof(text)));
 }

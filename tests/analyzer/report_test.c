@@ -101,7 +101,7 @@ static void broken_file_has_a_line(void **state)
 	const char *suppress = row->suppress ? "suppress" : NULL;
 	const char *baseline = row->baseline ? "baseline" : NULL;
 	char complaint[KNOWN_COMPLAINT], directory[] = "/tmp/verbatim-known-XXXXXX";
-	struct known *known = NULL;
+	struct suppressions *known = NULL;
 
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(chdir(directory), 0);
@@ -109,7 +109,7 @@ static void broken_file_has_a_line(void **state)
 		write_file(suppress, row->suppress);
 	if (baseline)
 		write_file(baseline, row->baseline);
-	assert_int_equal(known_open(suppress, baseline, complaint, &known), -EINVAL);
+	assert_int_equal(suppressions_open(suppress, baseline, complaint, &known), -EINVAL);
 	assert_null(known);
 	assert_non_null(strstr(complaint, row->complaint));
 	unlink("suppress");
@@ -122,11 +122,11 @@ TEST_ROWS(broken, broken_file_has_a_line);
 TEST(no_file_is_not_an_empty_one)
 {
 	char complaint[KNOWN_COMPLAINT];
-	struct known *known = NULL;
+	struct suppressions *known = NULL;
 
-	assert_int_equal(known_open("/nowhere/at/all", NULL, complaint, &known), -ENOENT);
-	assert_int_equal(known_open(NULL, NULL, complaint, &known), 0);
-	assert_false(known_has_baseline(known));
-	known_close(known);
-	known_close(NULL);
+	assert_int_equal(suppressions_open("/nowhere/at/all", NULL, complaint, &known), -ENOENT);
+	assert_int_equal(suppressions_open(NULL, NULL, complaint, &known), 0);
+	assert_false(suppressions_have_baseline(known));
+	suppressions_close(known);
+	suppressions_close(NULL);
 }

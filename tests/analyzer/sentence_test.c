@@ -71,7 +71,7 @@ static void tells_fact(void **state)
 	struct text text = { 0 };
 
 	begin_story();
-	sentence_fact(&text, story.trace, &row->fact);
+	sentence_put_fact(&text, story.trace, &row->fact);
 	assert_string_equal(text.at, row->told);
 	text_fini(&text);
 	story_end(&story);
@@ -84,7 +84,7 @@ static void expect_error(const struct first_error *error, const struct cause *ca
 {
 	struct text text = { 0 };
 
-	sentence_error(&text, story.trace, error, cause);
+	sentence_put_error(&text, story.trace, error, cause);
 	assert_string_equal(text.at, told);
 	text_fini(&text);
 }

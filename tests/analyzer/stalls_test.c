@@ -104,7 +104,7 @@ TEST(a_rank_that_polls_where_nothing_is_outstanding)
 	post_8_bytes(&s, 0, VERB_post_recv);
 	polls_in_vain(&s, 0);
 	polls_in_vain(&s, 1);
-	blames_one(&s, kill_both(&s), 2, STALL_BARREN,
+	blames_one(&s, kill_both(&s), 2, STALL_NOTHING_OUTSTANDING,
 		   "polls cq1 in vain (900 times): no outstanding request completes in it; its "
 		   "last verb, ibv_reg_mr(), 1.00 s earlier");
 }
@@ -230,7 +230,7 @@ static void record_hanging_job(struct story *s, int64_t ms)
 }
 
 /* When the process with this number was seen for the last time. */
-static int64_t seen_until(struct trace *trace, uint32_t process)
+static int64_t find_last_seen(struct trace *trace, uint32_t process)
 {
 	struct findings *findings;
 	const struct stalls *stalls;
@@ -250,8 +250,8 @@ TEST(a_process_is_seen_until_its_recording_ends)
 	struct story s;
 
 	record_hanging_job(&s, 3000);
-	assert_int_equal(seen_until(s.trace, 1), (int64_t)s.now + 3000000000);
-	assert_int_equal(seen_until(s.trace, 2), (int64_t)s.now + 3000000000);
+	assert_int_equal(find_last_seen(s.trace, 1), (int64_t)s.now + 3000000000);
+	assert_int_equal(find_last_seen(s.trace, 2), (int64_t)s.now + 3000000000);
 	trace_close(s.trace);
 	unlink(s.path);
 }
@@ -276,8 +276,8 @@ TEST(the_end_of_a_recording_is_a_time_of_its_clock)
 	assert_int_equal(trace_set_clock(joint, 1, &behind), 0);
 	assert_int_equal(merge_write(joint, path), 0);
 	assert_int_equal(trace_open(path, &merged), 0);
-	assert_int_equal(seen_until(merged, 2), ends[0]);
-	assert_int_equal(seen_until(merged, 4), ends[1] + 5000000);
+	assert_int_equal(find_last_seen(merged, 2), ends[0]);
+	assert_int_equal(find_last_seen(merged, 4), ends[1] + 5000000);
 	trace_close(merged);
 	trace_close(joint);
 	unlink(path);

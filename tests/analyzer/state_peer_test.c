@@ -126,7 +126,7 @@ static void connect_again(struct story *s, int thread)
 /* A message, then "0": the sender is connected again, "1": the receiver; then another message. */
 static int first_destroyed;
 
-static void connected_again(const char *order, int status, unsigned int errors,
+static void check_reconnect(const char *order, int status, unsigned int errors,
 			    unsigned int hazards)
 {
 	struct story s;
@@ -153,15 +153,15 @@ static void connected_again(const char *order, int status, unsigned int errors,
 
 TEST(only_one_end_is_connected_again)
 {
-	connected_again("", IBV_WC_SUCCESS, 0, 0);
-	connected_again("0", IBV_WC_SUCCESS, 0, 1);
-	connected_again("0", IBV_WC_RETRY_EXC_ERR, 1, 0);
-	connected_again("1", IBV_WC_SUCCESS, 0, 1);
-	connected_again("1", IBV_WC_RETRY_EXC_ERR, 1, 0);
-	connected_again("01", IBV_WC_SUCCESS, 0, 0);
-	connected_again("10", IBV_WC_SUCCESS, 0, 0);
+	check_reconnect("", IBV_WC_SUCCESS, 0, 0);
+	check_reconnect("0", IBV_WC_SUCCESS, 0, 1);
+	check_reconnect("0", IBV_WC_RETRY_EXC_ERR, 1, 0);
+	check_reconnect("1", IBV_WC_SUCCESS, 0, 1);
+	check_reconnect("1", IBV_WC_RETRY_EXC_ERR, 1, 0);
+	check_reconnect("01", IBV_WC_SUCCESS, 0, 0);
+	check_reconnect("10", IBV_WC_SUCCESS, 0, 0);
 	first_destroyed = 1;
-	connected_again("0", IBV_WC_SUCCESS, 0, 1);
+	check_reconnect("0", IBV_WC_SUCCESS, 0, 1);
 	first_destroyed = 0;
 }
 
@@ -626,7 +626,7 @@ static void send_datagram(struct story *s, uint64_t wr_id)
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*ud)) / 8);
 }
 
-static uint64_t lost_of(int type, int receives, int sends, int status)
+static uint64_t count_lost(int type, int receives, int sends, int status)
 {
 	struct ibv_ah_attr attr = { .dlid = 0x22, .port_num = 1 };
 	struct story s;
@@ -662,10 +662,10 @@ static uint64_t lost_of(int type, int receives, int sends, int status)
 
 TEST(messages_of_unreliable_queue_pairs_are_lost)
 {
-	assert_int_equal(lost_of(IBV_QPT_UC, 2, 4, IBV_WC_SUCCESS), 1);
-	assert_int_equal(lost_of(IBV_QPT_UC, 2, 3, IBV_WC_SUCCESS), 0); /* a goodbye */
-	assert_int_equal(lost_of(IBV_QPT_UC, 4, 4, IBV_WC_SUCCESS), 0);
-	assert_int_equal(lost_of(IBV_QPT_UC, 0, 4, IBV_WC_LOC_PROT_ERR), 0); /* not sent */
+	assert_int_equal(count_lost(IBV_QPT_UC, 2, 4, IBV_WC_SUCCESS), 1);
+	assert_int_equal(count_lost(IBV_QPT_UC, 2, 3, IBV_WC_SUCCESS), 0); /* a goodbye */
+	assert_int_equal(count_lost(IBV_QPT_UC, 4, 4, IBV_WC_SUCCESS), 0);
+	assert_int_equal(count_lost(IBV_QPT_UC, 0, 4, IBV_WC_LOC_PROT_ERR), 0); /* not sent */
 }
 
 /* Four receives, @late ns after @sends messages that had completed. */
@@ -718,8 +718,8 @@ TEST(receives_come_too_late_for_datagrams)
 
 TEST(datagrams_are_lost)
 {
-	assert_int_equal(lost_of(IBV_QPT_UD, 2, 4, IBV_WC_SUCCESS), 1);
-	assert_int_equal(lost_of(IBV_QPT_UD, 2, 3, IBV_WC_SUCCESS), 0);
-	assert_int_equal(lost_of(IBV_QPT_UD, 4, 4, IBV_WC_SUCCESS), 0);
-	assert_int_equal(lost_of(IBV_QPT_UD, 0, 4, IBV_WC_LOC_PROT_ERR), 0);
+	assert_int_equal(count_lost(IBV_QPT_UD, 2, 4, IBV_WC_SUCCESS), 1);
+	assert_int_equal(count_lost(IBV_QPT_UD, 2, 3, IBV_WC_SUCCESS), 0);
+	assert_int_equal(count_lost(IBV_QPT_UD, 4, 4, IBV_WC_SUCCESS), 0);
+	assert_int_equal(count_lost(IBV_QPT_UD, 0, 4, IBV_WC_LOC_PROT_ERR), 0);
 }

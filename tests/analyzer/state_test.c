@@ -560,7 +560,7 @@ TEST(another_thread_goes_on_for_ever)
 }
 
 /* Thread 1 polls the error, and flushes; thread 0 posts @posts times, each @step later. */
-static uint64_t posted_late(int posts, uint64_t step, bool flushes)
+static uint64_t count_late_posts(int posts, uint64_t step, bool flushes)
 {
 	struct story s;
 	uint64_t hazards;
@@ -584,11 +584,11 @@ static uint64_t posted_late(int posts, uint64_t step, bool flushes)
 
 TEST(another_thread_goes_on_for_a_while)
 {
-	assert_int_equal(posted_late(5, 20000000, true), 1); /* reported once */
-	assert_int_equal(posted_late(2, 20000000, true), 0);
-	assert_int_equal(posted_late(5, 1000000, true), 0); /* it learns within milliseconds */
+	assert_int_equal(count_late_posts(5, 20000000, true), 1); /* reported once */
+	assert_int_equal(count_late_posts(2, 20000000, true), 0);
+	assert_int_equal(count_late_posts(5, 1000000, true), 0); /* it learns within milliseconds */
 	/* the other thread may not have come to stop it */
-	assert_int_equal(posted_late(5, 20000000, false), 0);
+	assert_int_equal(count_late_posts(5, 20000000, false), 0);
 }
 
 TEST(a_modify_after_an_error_leaves_room_to_drain)

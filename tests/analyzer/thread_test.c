@@ -325,7 +325,7 @@ static void poll_destroyed(struct story *s, uint64_t after, bool again)
 		create_cq(s);
 }
 
-static uint64_t polled_after(uint64_t after, bool again)
+static uint64_t count_polled_after(uint64_t after, bool again)
 {
 	struct story s;
 	uint64_t n;
@@ -344,10 +344,10 @@ static uint64_t polled_after(uint64_t after, bool again)
 
 TEST(a_thread_polls_a_cq_that_is_gone)
 {
-	assert_int_equal(polled_after(2, false), 1);
-	assert_int_equal(polled_after(1, false), 0); /* it may have begun before */
-	assert_int_equal(polled_after(0, false), 0);
-	assert_int_equal(polled_after(2, true), 0); /* another CQ has its address */
+	assert_int_equal(count_polled_after(2, false), 1);
+	assert_int_equal(count_polled_after(1, false), 0); /* it may have begun before */
+	assert_int_equal(count_polled_after(0, false), 0);
+	assert_int_equal(count_polled_after(2, true), 0); /* another CQ has its address */
 }
 
 static uint64_t crash_polling(int status, bool idle)

@@ -32,8 +32,8 @@ static struct wait_graph make_graph(const struct graph_case *of)
 	return graph;
 }
 
-static void blames_as(const struct graph_case *of, size_t nth, const char *nodes, size_t direct,
-		      size_t all)
+static void check_blame(const struct graph_case *of, size_t nth, const char *nodes, size_t direct,
+			size_t all)
 {
 	struct wait_graph graph = make_graph(of);
 	const struct wait_blame *blame = &graph.blames[nth];
@@ -57,7 +57,7 @@ static const struct graph_case ring = {
 
 TEST(who_does_not_wait_is_to_blame)
 {
-	blames_as(&ring, 0, "5", 1, 7);
+	check_blame(&ring, 0, "5", 1, 7);
 }
 
 TEST(all_that_wait_are_assigned_to_it)
@@ -87,7 +87,7 @@ TEST(a_circle_of_firm_links_is_found_among_others)
 			   WAITS(7, 6) },
 	};
 
-	blames_as(&deadlock, 0, "234", 1, 5);
+	check_blame(&deadlock, 0, "234", 1, 5);
 }
 
 TEST(a_circle_of_others_is_found_by_what_has_come)
@@ -106,7 +106,7 @@ TEST(a_circle_of_others_is_found_by_what_has_come)
 			   { 7, 6, false, 3 } },
 	};
 
-	blames_as(&circle, 0, "243", 1, 5);
+	check_blame(&circle, 0, "243", 1, 5);
 }
 
 /* All receive from all others, but 3 does something else. */
@@ -123,7 +123,7 @@ TEST(one_that_does_not_wait_is_found_among_circles)
 			   WAITS(2, 1) },
 	};
 
-	blames_as(&mesh, 0, "3", 1, 3);
+	check_blame(&mesh, 0, "3", 1, 3);
 }
 
 TEST(who_waits_for_something_unknown_is_not_to_blame)
@@ -153,8 +153,8 @@ TEST(the_most_waited_for_is_the_first)
 			   WAITS(6, 1) },
 	};
 
-	blames_as(&two, 0, "1", 3, 4);
-	blames_as(&two, 1, "0", 2, 2);
+	check_blame(&two, 0, "1", 3, 4);
+	check_blame(&two, 1, "0", 2, 2);
 }
 
 TEST(one_more_that_waits_is_enough_to_be_the_first)
@@ -164,6 +164,6 @@ TEST(one_more_that_waits_is_enough_to_be_the_first)
 		.links = { { 2, 0 }, { 3, 1 }, { 4, 1 } },
 	};
 
-	blames_as(&two, 0, "1", 2, 2);
-	blames_as(&two, 1, "0", 1, 1);
+	check_blame(&two, 0, "1", 2, 2);
+	check_blame(&two, 1, "0", 1, 1);
 }

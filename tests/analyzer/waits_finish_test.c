@@ -31,7 +31,7 @@ static void post_receive(struct story *s, int end)
 		   (struct event_sge){ AT, 8, ends[end].mr.lkey });
 }
 
-static void polled_empty(struct story *s, int end, int i, const void *cq, uint64_t times)
+static void add_empty_polls(struct story *s, int end, int i, const void *cq, uint64_t times)
 {
 	s->threads[end].head.polls[i].cq = W(cq);
 	s->threads[end].head.polls[i].empty = times;
@@ -56,7 +56,7 @@ static void give_up(struct story *s, int end)
 	story_check(s, NULL);
 }
 
-static void waited_in_vain(struct story *s, int end, const char *text)
+static void check_vain_wait(struct story *s, int end, const char *text)
 {
 	const struct fact *fact;
 
@@ -70,7 +70,7 @@ static void waited_in_vain(struct story *s, int end, const char *text)
 	story_end(s);
 }
 
-static void waited_well(struct story *s, int end)
+static void check_no_wait_fact(struct story *s, int end)
 {
 	give_up(s, end);
 	assert_int_equal(facts_count(s->findings->facts, FACT_WAITED), 0);
@@ -84,7 +84,7 @@ TEST(a_send_that_is_not_signalled)
 
 	begin_story(&s);
 	post_send(&s, 0);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
 	give_up(&s, 0);
 	fact = find_wait(&s, FACT_WAITED, 1);
 	assert_non_null(fact);
@@ -104,7 +104,7 @@ TEST(a_process_that_is_killed_had_waited_for_it_too)
 
 	begin_story(&s);
 	post_send(&s, 0);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
 	s.now += SECOND;
 	story_exit(&s, STORY_PID, SIGTERM);
 	story_check(&s, NULL);
@@ -122,8 +122,8 @@ TEST(a_receive_may_have_been_waited_for)
 	begin_story(&s);
 	post_receive(&s, 0);
 	post_send(&s, 0);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
-	waited_well(&s, 0);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
+	check_no_wait_fact(&s, 0);
 }
 
 /* A loop that makes progress everywhere waits for nothing there. */
@@ -135,9 +135,9 @@ TEST(another_cq_may_have_been_waited_for)
 	begin_story(&s);
 	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
 	post_send(&s, 0);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
-	polled_empty(&s, 0, 1, &other, 900);
-	waited_well(&s, 0);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
+	add_empty_polls(&s, 0, 1, &other, 900);
+	check_no_wait_fact(&s, 0);
 }
 
 /* The program has mixed up its CQs. */
@@ -152,9 +152,9 @@ TEST(a_completion_in_a_cq_that_nobody_polls)
 		story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0),
 			 W(0), W(0));
 		post_send(&s, IBV_SEND_SIGNALED);
-		polled_empty(&s, 0, 0, &other, 900);
+		add_empty_polls(&s, 0, 0, &other, 900);
 		if (polled)
-			polled_empty(&s, 0, 1, &ends[0].cq, 1);
+			add_empty_polls(&s, 0, 1, &ends[0].cq, 1);
 		s.now += SECOND;
 		story_exit(&s, STORY_PID, SIGTERM);
 		story_check(&s, NULL);
@@ -173,8 +173,8 @@ TEST(two_polls_are_no_wait)
 
 	begin_story(&s);
 	post_send(&s, 0);
-	polled_empty(&s, 0, 0, &ends[0].cq, 2);
-	waited_well(&s, 0);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 2);
+	check_no_wait_fact(&s, 0);
 }
 
 TEST(a_send_for_which_there_was_no_receive)
@@ -183,10 +183,10 @@ TEST(a_send_for_which_there_was_no_receive)
 
 	begin_story(&s);
 	post_send(&s, IBV_SEND_SIGNALED);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
-	waited_in_vain(&s, 0,
-		       "IBV_WR_SEND 1:20, for 1.00 s; peer process 2 (app) qp1: it had "
-		       "never posted a receive; thread 1 polled cq1 empty 900 times");
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
+	check_vain_wait(&s, 0,
+			"IBV_WR_SEND 1:20, for 1.00 s; peer process 2 (app) qp1: it had "
+			"never posted a receive; thread 1 polled cq1 empty 900 times");
 }
 
 /* Programs often end before they have polled their last sends. */
@@ -196,7 +196,7 @@ TEST(a_send_that_is_not_polled)
 
 	begin_story(&s);
 	post_send(&s, IBV_SEND_SIGNALED);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 TEST(a_message_where_the_peer_only_wrote)
@@ -207,10 +207,10 @@ TEST(a_message_where_the_peer_only_wrote)
 	post_receive(&s, 1);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_SUCCESS);
-	polled_empty(&s, 1, 0, &ends[1].cq, 900);
-	waited_in_vain(&s, 1,
-		       "0 sends and 1 RDMA WRITE posted by the peer, 0 received by this one "
-		       "(a WRITE has no completion at this end");
+	add_empty_polls(&s, 1, 0, &ends[1].cq, 900);
+	check_vain_wait(&s, 1,
+			"0 sends and 1 RDMA WRITE posted by the peer, 0 received by this one "
+			"(a WRITE has no completion at this end");
 }
 
 /* An end that only serves requests is idle when none comes. */
@@ -220,8 +220,8 @@ TEST(a_message_that_was_not_sent)
 
 	begin_story(&s);
 	post_receive(&s, 1);
-	polled_empty(&s, 1, 0, &ends[1].cq, 900);
-	waited_well(&s, 1);
+	add_empty_polls(&s, 1, 0, &ends[1].cq, 900);
+	check_no_wait_fact(&s, 1);
 }
 
 static void poll_receive(struct story *s, int end)
@@ -244,7 +244,7 @@ static void stop_credits(struct story *s)
 	post_send(s, IBV_SEND_SIGNALED);
 	poll_as(s, IBV_WC_SUCCESS);
 	poll_receive(s, 1);
-	polled_empty(s, 0, 0, &ends[0].cq, 900);
+	add_empty_polls(s, 0, 0, &ends[0].cq, 900);
 }
 
 TEST(credits_that_stop)
@@ -252,9 +252,9 @@ TEST(credits_that_stop)
 	struct story s;
 
 	stop_credits(&s);
-	waited_in_vain(&s, 0,
-		       "0 sends posted by the peer, 0 received by this one, its 1 receive "
-		       "was consumed and no other was posted");
+	check_vain_wait(&s, 0,
+			"0 sends posted by the peer, 0 received by this one, its 1 receive "
+			"was consumed and no other was posted");
 }
 
 TEST(a_small_part_of_a_long_run_is_no_standstill)
@@ -270,8 +270,8 @@ TEST(a_small_part_of_a_long_run_is_no_standstill)
 	post_send(&s, IBV_SEND_SIGNALED);
 	poll_as(&s, IBV_WC_SUCCESS);
 	poll_receive(&s, 1);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
-	waited_well(&s, 0);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
+	check_no_wait_fact(&s, 0);
 }
 
 TEST(both_ends_wait_for_a_message)
@@ -281,9 +281,9 @@ TEST(both_ends_wait_for_a_message)
 	begin_story(&s);
 	for (int i = 0; i < 2; i++) {
 		post_receive(&s, i);
-		polled_empty(&s, i, 0, &ends[i].cq, 900);
+		add_empty_polls(&s, i, 0, &ends[i].cq, 900);
 	}
-	waited_in_vain(&s, 0, "each end waits for a message of the other");
+	check_vain_wait(&s, 0, "each end waits for a message of the other");
 }
 
 /* How a process gives up a connection on which both ends wait. */
@@ -368,8 +368,8 @@ TEST(one_end_waits_for_a_message)
 	begin_story(&s);
 	for (int i = 0; i < 2; i++)
 		post_receive(&s, i);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
-	waited_well(&s, 0);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
+	check_no_wait_fact(&s, 0);
 }
 
 /* The peer has a channel; its thread arms its CQ when the message was there, or before. */
@@ -397,9 +397,9 @@ TEST(an_event_of_a_cq_that_was_armed_too_late)
 	struct story s;
 
 	let_a_message_come(&s, false);
-	waited_in_vain(&s, 1,
-		       "; 1 completion had come to cq1 and was not polled; it was armed "
-		       "after that, by 2:23");
+	check_vain_wait(&s, 1,
+			"; 1 completion had come to cq1 and was not polled; it was armed "
+			"after that, by 2:23");
 }
 
 TEST(an_event_that_was_not_retrieved)
@@ -407,7 +407,7 @@ TEST(an_event_that_was_not_retrieved)
 	struct story s;
 
 	let_a_message_come(&s, true);
-	waited_well(&s, 1);
+	check_no_wait_fact(&s, 1);
 }
 
 TEST(an_event_of_a_cq_that_was_not_armed_again)
@@ -432,9 +432,9 @@ TEST(an_event_of_a_cq_that_was_not_armed_again)
 	poll_receive(&s, 1);
 	post_send(&s, IBV_SEND_SIGNALED);
 	poll_as(&s, IBV_WC_SUCCESS);
-	waited_in_vain(&s, 1,
-		       "it was armed last by 2:24, and its event was retrieved: it was not "
-		       "armed again");
+	check_vain_wait(&s, 1,
+			"it was armed last by 2:24, and its event was retrieved: it was not "
+			"armed again");
 }
 
 static void move_to(struct story *s, int end, enum ibv_qp_state state)
@@ -449,7 +449,7 @@ static void polls_from(struct story *s, int end, const void *cq, uint64_t ns, bo
 {
 	struct stored_sample sample = { .doing = "polls", .thread = s->threads[end].id };
 
-	polled_empty(s, end, 0, cq, 900);
+	add_empty_polls(s, end, 0, cq, 900);
 	sample.time = (int64_t)(s->now + ns);
 	assert_int_equal(writer_store_sample(s->writer, &sample), 0);
 	sample.doing = "nothing";
@@ -467,10 +467,10 @@ TEST(receives_that_a_reset_has_removed)
 	post_receive(&s, 0);
 	move_to(&s, 0, IBV_QPS_RESET);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	waited_in_vain(&s, 0,
-		       "2 receives of qp1 had no completion when the queue pair went to RESET at "
-		       "1:22: RESET removes requests without a completion, only ERR flushes them; "
-		       "thread 1 polled cq1 empty 900 times");
+	check_vain_wait(&s, 0,
+			"2 receives of qp1 had no completion when the queue pair went to RESET at "
+			"1:22: RESET removes requests without a completion, only ERR flushes them; "
+			"thread 1 polled cq1 empty 900 times");
 }
 
 TEST(a_reset_with_few_polls_after_it)
@@ -481,7 +481,7 @@ TEST(a_reset_with_few_polls_after_it)
 	post_receive(&s, 0);
 	move_to(&s, 0, IBV_QPS_RESET);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, true);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 TEST(a_reset_without_receives)
@@ -491,7 +491,7 @@ TEST(a_reset_without_receives)
 	begin_story(&s);
 	move_to(&s, 0, IBV_QPS_RESET);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 /* The CQ of the request is never polled, but another one is. */
@@ -505,7 +505,7 @@ TEST(another_cq_is_polled)
 	story_do(&s, 0, VERB_create_cq, 5, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
 	post_send(&s, IBV_SEND_SIGNALED);
 	polls_from(&s, 0, &other, SECOND / 10, false);
-	waited_in_vain(&s, 0, "its completion comes to cq1, which no thread polled");
+	check_vain_wait(&s, 0, "its completion comes to cq1, which no thread polled");
 }
 
 /* A program that waits for its peer's data looks into it. */
@@ -519,7 +519,7 @@ TEST(another_cq_is_polled_for_a_moment)
 	story_do(&s, 0, VERB_create_cq, 5, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
 	post_send(&s, IBV_SEND_SIGNALED);
 	polls_from(&s, 0, &other, SECOND / 10, true);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 /* Both ends have completed a message; the sender continues to poll. */
@@ -538,9 +538,9 @@ TEST(one_completion_more_than_requests)
 
 	send_and_poll(&s);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	waited_in_vain(&s, 0,
-		       "thread 1 polled cq1 empty 900 times after its last completion, 1:21, with "
-		       "no outstanding request that completes in the CQ");
+	check_vain_wait(&s, 0,
+			"thread 1 polled cq1 empty 900 times after its last completion, 1:21, with "
+			"no outstanding request that completes in the CQ");
 }
 
 /* The process may have handled only the first of the completions. */
@@ -561,9 +561,9 @@ TEST(completions_of_one_poll)
 		wc[i] = (struct event_wc){ .wr_id = 1, .qp_num = ends[0].qp.qp_num };
 	story_event(&s, 0, EVENT_POLL, (sizeof(*event) + 2 * sizeof(*wc)) / 8);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	waited_in_vain(&s, 0,
-		       "with no outstanding request that completes in the CQ; its poll 1:22 "
-		       "returned 2 completions");
+	check_vain_wait(&s, 0,
+			"with no outstanding request that completes in the CQ; its poll 1:22 "
+			"returned 2 completions");
 }
 
 TEST(one_receive_more_than_were_posted)
@@ -575,7 +575,7 @@ TEST(one_receive_more_than_were_posted)
 	post_receive(&s, 1);
 	poll_receive(&s, 1);
 	polls_from(&s, 1, &ends[1].cq, SECOND / 10, false);
-	waited_in_vain(&s, 1, "with no outstanding request that completes in the CQ");
+	check_vain_wait(&s, 1, "with no outstanding request that completes in the CQ");
 }
 
 /* A loop for whatever comes has a receive, or had never found a completion there. */
@@ -588,15 +588,15 @@ TEST(a_poll_of_all_that_may_come)
 	post_receive(&s, 0);
 	post_receive(&s, 1);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 
 	begin_story(&s);
 	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
 	post_send(&s, IBV_SEND_SIGNALED);
 	poll_as(&s, IBV_WC_SUCCESS);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	polled_empty(&s, 0, 1, &other, 900);
-	waited_well(&s, 0);
+	add_empty_polls(&s, 0, 1, &other, 900);
+	check_no_wait_fact(&s, 0);
 }
 
 /* Another thread posts when there is something to do. */
@@ -614,7 +614,7 @@ TEST(a_poll_for_other_threads)
 	post_send(&s, IBV_SEND_SIGNALED);
 	poll_as(&s, IBV_WC_SUCCESS);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 TEST(a_poll_that_ends_soon)
@@ -623,7 +623,7 @@ TEST(a_poll_that_ends_soon)
 
 	send_and_poll(&s);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, true);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 /* The send is posted at one step of 1 us, and the process is killed @ns later. */
@@ -634,7 +634,7 @@ static bool has_waited(uint64_t ns)
 
 	begin_story(&s);
 	post_send(&s, 0);
-	polled_empty(&s, 0, 0, &ends[0].cq, 900);
+	add_empty_polls(&s, 0, 0, &ends[0].cq, 900);
 	s.now += ns - 1000; /* the end is a step, too */
 	story_exit(&s, STORY_PID, SIGTERM);
 	story_check(&s, NULL);
@@ -673,10 +673,10 @@ TEST(two_threads_poll_for_the_same_completions)
 	int third = begin_pollers(&s, 1000);
 
 	polls_from(&s, third, &ends[0].cq, SECOND / 10, false);
-	waited_in_vain(&s, 0,
-		       "polled cq1 empty 900 times and never found a completion, with no "
-		       "outstanding request that completes in the CQ; thread 3 has polled "
-		       "completions there, too, the last 3:1");
+	check_vain_wait(&s, 0,
+			"polled cq1 empty 900 times and never found a completion, with no "
+			"outstanding request that completes in the CQ; thread 3 has polled "
+			"completions there, too, the last 3:1");
 }
 
 /* A pair of threads that serve others is idle for a while. */
@@ -686,7 +686,7 @@ TEST(two_threads_poll_behind_much_work)
 	int third = begin_pollers(&s, SECOND / 2);
 
 	polls_from(&s, third, &ends[0].cq, SECOND / 10, false);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }
 
 /* A queue pair with an SRQ that has a receive goes to @state, and its process polls. */
@@ -715,9 +715,9 @@ TEST(receives_of_an_srq_are_not_flushed)
 	struct story s;
 
 	leave_srq(&s, IBV_QPS_ERR);
-	waited_in_vain(&s, 0,
-		       "its queue pairs are in ERR, the last since 1:25, which does not flush the "
-		       "receives of an SRQ: IBV_EVENT_QP_LAST_WQE_REACHED comes instead");
+	check_vain_wait(&s, 0,
+			"its queue pairs are in ERR, the last since 1:25, which does not flush the "
+			"receives of an SRQ: IBV_EVENT_QP_LAST_WQE_REACHED comes instead");
 	leave_srq(&s, IBV_QPS_RTS);
-	waited_well(&s, 0);
+	check_no_wait_fact(&s, 0);
 }

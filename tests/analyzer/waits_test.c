@@ -27,7 +27,7 @@ static void post_8_bytes(struct story *s, int thread, enum verb verb, uint32_t l
 }
 
 /* The report on process 1, which @signal ends a second later; NULL: nothing. */
-static void says_of_it(struct story *s, int signal, const char *wanted)
+static void check_report(struct story *s, int signal, const char *wanted)
 {
 	const char *said;
 
@@ -50,10 +50,10 @@ TEST(a_send_for_which_there_is_no_receive)
 
 	begin_story(&s);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
-		   "process 2 (app) qp1: it had never posted a receive; process 2 called no verb "
-		   "after 2:18, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
+		     "process 2 (app) qp1: it had never posted a receive; process 2 called no verb "
+		     "after 2:18, for 1.00 s");
 }
 
 TEST(a_receive_for_which_nothing_was_sent)
@@ -62,10 +62,10 @@ TEST(a_receive_for_which_nothing_was_sent)
 
 	begin_story(&s);
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
-	says_of_it(&s, SIGINT,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		   "process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one; "
-		   "process 2 called no verb after 2:18, for 1.00 s");
+	check_report(&s, SIGINT,
+		     "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
+		     "process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one; "
+		     "process 2 called no verb after 2:18, for 1.00 s");
 }
 
 TEST(what_is_written_is_no_message)
@@ -135,9 +135,9 @@ TEST(a_peer_that_was_killed_long_before)
 	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	story_exit(&s, PEER, SIGKILL);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
-		   "process 2 (app) qp1: killed by SIGKILL at 41.0 us");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
+		     "process 2 (app) qp1: killed by SIGKILL at 41.0 us");
 }
 
 TEST(a_crashed_process_waited_for_nothing)
@@ -146,7 +146,7 @@ TEST(a_crashed_process_waited_for_nothing)
 
 	begin_story(&s);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGSEGV, NULL);
+	check_report(&s, SIGSEGV, NULL);
 }
 
 TEST(a_process_with_nothing_outstanding_is_only_killed)
@@ -154,10 +154,10 @@ TEST(a_process_with_nothing_outstanding_is_only_killed)
 	struct story s;
 
 	begin_story(&s);
-	says_of_it(&s, SIGTERM, NULL);
+	check_report(&s, SIGTERM, NULL);
 }
 
-static const struct fact *only_exit(const struct story *s)
+static const struct fact *get_only_exit(const struct story *s)
 {
 	const struct fact_list *list = &s->findings->facts->list;
 
@@ -178,7 +178,7 @@ TEST(a_process_that_gave_up_is_reported_with_its_status)
 	s.now += SECOND;
 	story_exit(&s, STORY_PID, 3 << 8);
 	story_check(&s, NULL);
-	fact = only_exit(&s);
+	fact = get_only_exit(&s);
 	assert_int_equal(fact->error, 3);
 	assert_string_equal(
 		fact->because,
@@ -203,7 +203,7 @@ TEST(a_process_that_gave_up_soon_had_a_send_outstanding)
 		s.now += SECOND / 10;
 		story_exit(&s, STORY_PID, 3 << 8);
 		story_check(&s, NULL);
-		because = only_exit(&s)->because;
+		because = get_only_exit(&s)->because;
 		assert_int_equal(because && strstr(because, "1 send of qp1 outstanding"),
 				 polls == 100);
 		story_end(&s);
@@ -232,10 +232,10 @@ TEST(a_read_that_is_never_sent)
 	connect_end(&s, 0, 0x22, 0x22, FAR);
 	connect_end(&s, 1, 0x21, 0x21, FAR);
 	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_RDMA_READ 1:18, for 1.00 s "
-		   "(max_rd_atomic 0: no READ and no atomic is sent); peer process 2 (app) qp1; "
-		   "process 2 called no verb after 2:16, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_RDMA_READ 1:18, for 1.00 s "
+		     "(max_rd_atomic 0: no READ and no atomic is sent); peer process 2 (app) qp1; "
+		     "process 2 called no verb after 2:16, for 1.00 s");
 }
 
 static void receive_as_peer(struct story *s)
@@ -260,13 +260,13 @@ TEST(a_send_that_has_arrived_is_reported_with_the_receives)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	receive_as_peer(&s);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
-		   "process 2 (app) qp1: the peer had received these messages; 1 receive of qp1 "
-		   "outstanding, no completion polled for 1.00 s; peer process 2 (app) qp1: 0 "
-		   "sends posted by the peer, 0 received by this one, its 1 receive was consumed "
-		   "and no other was posted, its last post ibv_post_recv() 2:20, 1.00 s earlier; "
-		   "process 2 called no verb after 2:21, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
+		     "process 2 (app) qp1: the peer had received these messages; 1 receive of qp1 "
+		     "outstanding, no completion polled for 1.00 s; peer process 2 (app) qp1: 0 "
+		     "sends posted by the peer, 0 received by this one, its 1 receive was consumed "
+		     "and no other was posted, its last post ibv_post_recv() 2:20, 1.00 s earlier; "
+		     "process 2 called no verb after 2:21, for 1.00 s");
 }
 
 /* The queue pair of process 1 takes its receives from @srq; another, too, if @shared. */
@@ -301,10 +301,11 @@ TEST(a_shared_receive_queue_of_one_queue_pair)
 	struct story s;
 
 	begin_with_srq(&s, &srq, false);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of srq1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: 0 sends posted by the peer, 0 received by this one; process 2 "
-		   "called no verb after 2:16, for 1.00 s");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of srq1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		"(app) qp1: 0 sends posted by the peer, 0 received by this one; process 2 "
+		"called no verb after 2:16, for 1.00 s");
 }
 
 TEST(a_shared_receive_queue_of_two_queue_pairs)
@@ -313,7 +314,7 @@ TEST(a_shared_receive_queue_of_two_queue_pairs)
 	struct story s;
 
 	begin_with_srq(&s, &srq, true);
-	says_of_it(&s, SIGTERM, "1 receive of srq1 outstanding, no completion polled for 1.00 s");
+	check_report(&s, SIGTERM, "1 receive of srq1 outstanding, no completion polled for 1.00 s");
 }
 
 static void post_unsignalled(struct story *s)
@@ -345,10 +346,10 @@ TEST(receives_that_a_reset_has_dropped)
 	story_do(&s, 1, VERB_modify_qp, 40, 0, W(&ends[1].qp), W(&attr), W(IBV_QP_STATE));
 	connect_end(&s, 1, 0x21, 0x21, FAR);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
-		   "process 2 (app) qp1: its RESET dropped 2 receives and no other was posted; "
-		   "process 2 called no verb after 2:28, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
+		     "process 2 (app) qp1: its RESET dropped 2 receives and no other was posted; "
+		     "process 2 called no verb after 2:28, for 1.00 s");
 }
 
 /* Two were received, and the third is the first that will have a completion. */
@@ -364,10 +365,10 @@ TEST(messages_that_have_arrived_are_not_those_behind_them)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	receive_as_peer(&s);
 	receive_as_peer(&s);
-	says_of_it(&s, SIGTERM,
-		   "3 sends of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; peer "
-		   "process 2 (app) qp1: its 2 receives were consumed and no other was posted; "
-		   "process 2 called no verb after 2:23, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "3 sends of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; peer "
+		     "process 2 (app) qp1: its 2 receives were consumed and no other was posted; "
+		     "process 2 called no verb after 2:23, for 1.00 s");
 }
 
 static void send_as_peer(struct story *s)
@@ -391,11 +392,12 @@ TEST(what_is_posted_in_err_is_flushed)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	set_error(&s, 1);
 	send_as_peer(&s);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: in ERR since 2:20, 1 send posted by the peer, 0 received by this "
-		   "one, its last post ibv_post_send() 2:22, 1.00 s earlier, which is flushed in "
-		   "ERR; process 2 called no verb after 2:22, for 1.00 s");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		"(app) qp1: in ERR since 2:20, 1 send posted by the peer, 0 received by this "
+		"one, its last post ibv_post_send() 2:22, 1.00 s earlier, which is flushed in "
+		"ERR; process 2 called no verb after 2:22, for 1.00 s");
 }
 
 /* Each end has a receive, and has polled in vain: neither sends. */
@@ -409,13 +411,14 @@ TEST(each_end_waits_for_a_message_of_the_other)
 		s.threads[i].head.polls[0].cq = W(&ends[i].cq);
 		s.threads[i].head.polls[0].empty = 1000;
 	}
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
-		   "ibv_post_recv() 2:20, 1.00 s earlier; the peer has only receives outstanding, "
-		   "too (1 receive): each end waits for a message of the other; thread 1 polled "
-		   "cq1 empty 1000 times and never found a completion; thread 2 polled cq1 empty "
-		   "1000 times and never found a completion");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		"(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
+		"ibv_post_recv() 2:20, 1.00 s earlier; the peer has only receives outstanding, "
+		"too (1 receive): each end waits for a message of the other; thread 1 polled "
+		"cq1 empty 1000 times and never found a completion; thread 2 polled cq1 empty "
+		"1000 times and never found a completion");
 }
 
 static void polls_empty(struct story *s, int thread, const struct ibv_cq *cq)
@@ -425,7 +428,7 @@ static void polls_empty(struct story *s, int thread, const struct ibv_cq *cq)
 }
 
 /* The report on process 1, which is killed a second later, has @wanted. */
-static void says_in_part(struct story *s, const char *wanted)
+static void check_report_part(struct story *s, const char *wanted)
 {
 	const char *said;
 
@@ -455,8 +458,9 @@ static void peer_waits_at_another_cq(bool ends_first)
 	if (ends_first)
 		story_exit(&s, PEER, SIGTERM);
 	s.now -= SECOND;
-	says_in_part(&s, "too (1 receive), and waits, but not for cq1, where they complete; thread "
-			 "1 polled");
+	check_report_part(
+		&s, "too (1 receive), and waits, but not for cq1, where they complete; thread "
+		    "1 polled");
 }
 
 TEST(a_peer_that_waits_at_another_cq_does_not_wait_for_this_end)
@@ -521,8 +525,9 @@ static void shared_receives_are_used_up(bool ends_first)
 	if (ends_first)
 		story_exit(&s, PEER, SIGTERM);
 	s.now -= SECOND;
-	says_in_part(&s, "it receives from srq1, to which 1 receive was posted for 2 messages to "
-			 "its 2 queue pairs");
+	check_report_part(&s,
+			  "it receives from srq1, to which 1 receive was posted for 2 messages to "
+			  "its 2 queue pairs");
 }
 
 TEST(receives_of_an_srq_that_another_queue_pair_has_used_up)
@@ -551,7 +556,7 @@ static void polls_cq_of(int which, const char *wanted)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	story_post(&s, 0, VERB_post_recv, &others[0].qp, 1, 0, (struct event_sge){ AT, 8, 0x10 });
 	polls_empty(&s, 0, which ? &cq : &ends[0].cq);
-	says_in_part(&s, wanted);
+	check_report_part(&s, wanted);
 }
 
 TEST(the_receives_whose_cq_is_polled_are_awaited)
@@ -573,8 +578,9 @@ TEST(a_destroy_drops_the_completion_of_a_send)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
 	polls_empty(&s, 0, &ends[0].cq);
-	says_in_part(&s, "qp1 was destroyed by 1:21 with 1 signalled send outstanding: a destroy "
-			 "drops its completion; thread 1 polled cq1 empty 1000 times");
+	check_report_part(&s,
+			  "qp1 was destroyed by 1:21 with 1 signalled send outstanding: a destroy "
+			  "drops its completion; thread 1 polled cq1 empty 1000 times");
 }
 
 /* The message of process 1 had come when process 2 destroyed its queue pair. */
@@ -592,7 +598,8 @@ TEST(a_destroy_drops_a_message_that_was_not_polled)
 	s.now += SECOND;
 	story_exit(&s, PEER, SIGTERM);
 	s.now -= SECOND;
-	says_in_part(&s, ", with 1 message of this end that it had not polled, 0 sends posted by");
+	check_report_part(&s,
+			  ", with 1 message of this end that it had not polled, 0 sends posted by");
 }
 
 /* The program's requests fail only because it has moved the queue pair to ERR. */
@@ -621,7 +628,7 @@ static void says_of_its_state(const char *state, const char *wchan, const char *
 	sample.thread = s.threads[0].id;
 	sample.time = (int64_t)s.now + SECOND / 10;
 	assert_int_equal(writer_store_sample(s.writer, &sample), 0);
-	says_in_part(&s, wanted);
+	check_report_part(&s, wanted);
 }
 
 TEST(a_process_that_calls_no_verb_is_described)
@@ -649,8 +656,9 @@ TEST(a_peer_may_wait_for_other_queue_pairs_as_well)
 		polls_empty(&s, i, &ends[i].cq);
 	}
 	story_post(&s, 1, VERB_post_recv, &others[1].qp, 1, 0, (struct event_sge){ AT, 8, 0x20 });
-	says_in_part(&s, "too (1 receive): each end waits for a message of the other, the peer "
-			 "also for one to 1 other queue pair; thread 1 polled");
+	check_report_part(&s,
+			  "too (1 receive): each end waits for a message of the other, the peer "
+			  "also for one to 1 other queue pair; thread 1 polled");
 }
 
 /* This end has a receive, and does not look at its CQ: perhaps it waits for something else. */
@@ -663,12 +671,13 @@ TEST(an_end_that_does_not_poll_does_not_wait_for_a_message)
 		post_8_bytes(&s, i, VERB_post_recv, 0x10 * (uint32_t)(i + 1));
 	s.threads[1].head.polls[0].cq = W(&ends[1].cq);
 	s.threads[1].head.polls[0].empty = 1000;
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
-		   "ibv_post_recv() 2:20, 1.00 s earlier; the peer has only receives outstanding, "
-		   "too (1 receive); thread 2 "
-		   "polled cq1 empty 1000 times and never found a completion");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		"(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
+		"ibv_post_recv() 2:20, 1.00 s earlier; the peer has only receives outstanding, "
+		"too (1 receive); thread 2 "
+		"polled cq1 empty 1000 times and never found a completion");
 }
 
 /* Only messages count: a completed READ notifies neither end. */
@@ -942,10 +951,11 @@ TEST(a_datagram_that_the_grh_makes_too_long)
 	begin_datagrams(&s);
 	receive_into(&s, 64);
 	send_datagram(&s, 64);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
-		   "qp1 has sent 1 datagram to this queue pair, which received 0; the last, of 64 "
-		   "bytes and the 40 of the GRH, did not fit: the receives have 64");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
+		"qp1 has sent 1 datagram to this queue pair, which received 0; the last, of 64 "
+		"bytes and the 40 of the GRH, did not fit: the receives have 64");
 }
 
 TEST(a_datagram_that_had_room)
@@ -955,9 +965,10 @@ TEST(a_datagram_that_had_room)
 	begin_datagrams(&s);
 	receive_into(&s, 104);
 	send_datagram(&s, 64);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
-		   "qp1 has sent 1 datagram to this queue pair, which received 0");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
+		"qp1 has sent 1 datagram to this queue pair, which received 0");
 }
 
 TEST(no_datagram)
@@ -966,9 +977,9 @@ TEST(no_datagram)
 
 	begin_datagrams(&s);
 	receive_into(&s, 104);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; no process in "
-		   "this trace has sent to this queue pair");
+	check_report(&s, SIGTERM,
+		     "1 receive of qp1 outstanding, no completion polled for 1.00 s; no process in "
+		     "this trace has sent to this queue pair");
 }
 
 /* Process 1 is in a multicast group, to which process 2 may send. */
@@ -994,13 +1005,14 @@ TEST(a_datagram_to_its_multicast_group)
 	begin_datagrams(&s);
 	receive_into(&s, 104);
 	join_group(&s, true);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
-		   "qp1 has sent 1 datagram to its multicast group, and it received 0");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
+		"qp1 has sent 1 datagram to its multicast group, and it received 0");
 	begin_datagrams(&s);
 	receive_into(&s, 104);
 	join_group(&s, false); /* others may have, who are not in the trace */
-	says_of_it(&s, SIGTERM, "1 receive of qp1 outstanding, no completion polled for 1.00 s");
+	check_report(&s, SIGTERM, "1 receive of qp1 outstanding, no completion polled for 1.00 s");
 }
 
 TEST(a_message_of_uc_that_is_too_long)
@@ -1011,11 +1023,12 @@ TEST(a_message_of_uc_that_is_too_long)
 	begin_story_of(&s, IBV_QPT_UC);
 	receive_into(&s, 64);
 	story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND, sge);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: 1 send posted by the peer, 0 received by this one, its last post "
-		   "ibv_post_send() 2:20, 1.00 s earlier; the last, of 65 bytes, did not fit: the "
-		   "receives have 64; process 2 called no verb after 2:20, for 1.00 s");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		"(app) qp1: 1 send posted by the peer, 0 received by this one, its last post "
+		"ibv_post_send() 2:20, 1.00 s earlier; the last, of 65 bytes, did not fit: the "
+		"receives have 64; process 2 called no verb after 2:20, for 1.00 s");
 }
 
 #define OUTSIDE                                                                                  \
@@ -1038,7 +1051,7 @@ TEST(a_process_killed_unconnected_waited_for_its_peer)
 	struct story s;
 
 	end_unconnected(&s);
-	says_of_it(&s, SIGTERM, OUTSIDE);
+	check_report(&s, SIGTERM, OUTSIDE);
 }
 
 TEST(giving_up_unconnected_follows_no_failed_verb)
@@ -1048,7 +1061,7 @@ TEST(giving_up_unconnected_follows_no_failed_verb)
 	end_unconnected(&s);
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
-	assert_string_equal(only_exit(&s)->because,
+	assert_string_equal(get_only_exit(&s)->because,
 			    "none of its recorded verbs failed; " OUTSIDE ": see its output");
 	story_end(&s);
 }
@@ -1087,7 +1100,7 @@ TEST(giving_up_after_eagain_is_reported)
 	story_fails(&s, &call, (uint64_t)-1, EAGAIN);
 	story_exit(&s, PEER, 1 << 8);
 	story_check(&s, NULL);
-	assert_string_equal(only_exit(&s)->because,
+	assert_string_equal(get_only_exit(&s)->because,
 			    "its last failed verb: ibv_get_cq_event() = EAGAIN at 2:22; many "
 			    "programs expect this failure, this one may not: see its output");
 	story_end(&s);
@@ -1103,10 +1116,10 @@ TEST(a_send_that_was_posted_after_a_drain)
 	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
 	story_do(&s, 0, VERB_modify_qp, 40, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s (in SQD "
-		   "since 1:20: it sends nothing until it is moved to RTS); peer process 2 (app) "
-		   "qp1; process 2 called no verb after 2:20, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s (in SQD "
+		     "since 1:20: it sends nothing until it is moved to RTS); peer process 2 (app) "
+		     "qp1; process 2 called no verb after 2:20, for 1.00 s");
 }
 
 TEST(giving_up_connected_has_its_own_reason)
@@ -1116,7 +1129,7 @@ TEST(giving_up_connected_has_its_own_reason)
 	begin_story(&s);
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
-	assert_string_equal(only_exit(&s)->because,
+	assert_string_equal(get_only_exit(&s)->because,
 			    "none of its recorded verbs failed: see its output");
 	story_end(&s);
 }
@@ -1136,10 +1149,10 @@ TEST(a_peer_that_had_ended)
 	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	story_exit(&s, PEER, 3 << 8);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; "
-		   "peer process 2 (app) qp1: its process had ended with status 3 at 41.0 "
-		   "us");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; "
+		     "peer process 2 (app) qp1: its process had ended with status 3 at 41.0 "
+		     "us");
 }
 
 TEST(a_peer_that_had_destroyed_its_queue_pair)
@@ -1150,12 +1163,13 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	send_as_peer(&s);
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		   "(app) qp1: destroyed by 2:21 at 41.0 us, with 1 send outstanding, whose "
-		   "completions it had not polled, 1 send posted by the peer, 0 received by this "
-		   "one, its last post ibv_post_send() 2:20, 1.00 s earlier; process 2 called no "
-		   "verb after 2:21, for 1.00 s");
+	check_report(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		"(app) qp1: destroyed by 2:21 at 41.0 us, with 1 send outstanding, whose "
+		"completions it had not polled, 1 send posted by the peer, 0 received by this "
+		"one, its last post ibv_post_send() 2:20, 1.00 s earlier; process 2 called no "
+		"verb after 2:21, for 1.00 s");
 }
 
 TEST(a_peer_that_had_destroyed_its_queue_pair_and_ended)
@@ -1166,10 +1180,10 @@ TEST(a_peer_that_had_destroyed_its_queue_pair_and_ended)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	story_exit(&s, PEER, 0);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; "
-		   "peer process 2 (app) qp1: destroyed by 2:20 at 40.0 us, it had never "
-		   "posted a receive");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; "
+		     "peer process 2 (app) qp1: destroyed by 2:20 at 40.0 us, it had never "
+		     "posted a receive");
 }
 
 TEST(a_peer_that_was_not_connected_to_the_end)
@@ -1191,11 +1205,11 @@ TEST(a_peer_that_was_not_connected_to_the_end)
 		 W(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		   "process 2 (app) qp1: in RTR: it sends only from RTS on, 0 sends "
-		   "posted by the peer, 0 received by this one; process 2 called no verb "
-		   "after 2:14, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
+		     "process 2 (app) qp1: in RTR: it sends only from RTS on, 0 sends "
+		     "posted by the peer, 0 received by this one; process 2 called no verb "
+		     "after 2:14, for 1.00 s");
 }
 
 TEST(a_send_that_waits_without_a_limit)
@@ -1208,11 +1222,11 @@ TEST(a_send_that_waits_without_a_limit)
 	connect_end(&s, 0, 0x22, 0x22, FAR);
 	connect_end(&s, 1, 0x21, 0x21, FAR);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:18, for 1.00 s "
-		   "(timeout 0: without a limit); peer process 2 (app) qp1: it had never "
-		   "posted a receive (rnr_retry 7: the send waits for the next without a "
-		   "limit); process 2 called no verb after 2:16, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:18, for 1.00 s "
+		     "(timeout 0: without a limit); peer process 2 (app) qp1: it had never "
+		     "posted a receive (rnr_retry 7: the send waits for the next without a "
+		     "limit); process 2 called no verb after 2:16, for 1.00 s");
 }
 
 TEST(a_peer_that_posted_nothing_after_its_reset)
@@ -1227,10 +1241,10 @@ TEST(a_peer_that_posted_nothing_after_its_reset)
 	move_to(&s, 1, IBV_QPS_RESET);
 	connect_end(&s, 1, 0x21, 0x21, FAR);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; "
-		   "peer process 2 (app) qp1: no receive was posted since its RESET; "
-		   "process 2 called no verb after 2:28, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; "
+		     "peer process 2 (app) qp1: no receive was posted since its RESET; "
+		     "process 2 called no verb after 2:28, for 1.00 s");
 }
 
 TEST(a_queue_that_was_drained)
@@ -1240,11 +1254,11 @@ TEST(a_queue_that_was_drained)
 	begin_story(&s);
 	move_to(&s, 0, IBV_QPS_SQD);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s "
-		   "(in SQD since 1:20: it sends nothing until it is moved to RTS); peer "
-		   "process 2 (app) qp1: it had never posted a receive; process 2 called "
-		   "no verb after 2:18, for 1.00 s");
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s "
+		     "(in SQD since 1:20: it sends nothing until it is moved to RTS); peer "
+		     "process 2 (app) qp1: it had never posted a receive; process 2 called "
+		     "no verb after 2:18, for 1.00 s");
 }
 
 /* No thread can get the events of this CQ: the program waits for those of another CQ's channel. */

@@ -63,7 +63,7 @@ int keys_rename(struct keys *keys, struct key *of, uint32_t lkey, uint32_t rkey)
 	return 0;
 }
 
-struct peer *peer_other(struct peers *peers, struct peer *of)
+struct peer *peer_find_other(struct peers *peers, struct peer *of)
 {
 	assert_ptr_equal(peers, &model.peers);
 	assert_ptr_equal(of, &peer);
@@ -304,15 +304,15 @@ TEST(a_window_that_is_bound_has_the_range_of_its_bind)
 	key.bind.at.time = 30;
 	key.bind.addr = 0x1000;
 	key.bind.length = 64;
-	assert_false(window_as_key(&model, &key, 50, &as)); /* it is being invalidated */
+	assert_false(window_make_key(&model, &key, 50, &as)); /* it is being invalidated */
 	key.invalid.at = (struct moment){ 0 };
-	assert_false(window_as_key(&model, &key, 30, &as));
-	assert_true(window_as_key(&model, &key, 31, &as));
+	assert_false(window_make_key(&model, &key, 30, &as));
+	assert_true(window_make_key(&model, &key, 31, &as));
 	assert_int_equal(as.addr, 0x1000);
 	assert_int_equal(as.length, 64);
 	assert_false(as.any);
 	key.bind.access = ABI_ACCESS_ZERO_BASED;
-	assert_true(window_as_key(&model, &key, 31, &as));
+	assert_true(window_make_key(&model, &key, 31, &as));
 	assert_int_equal(as.addr, 0);
 	assert_int_equal(as.memory, 0x1000);
 }

@@ -252,18 +252,18 @@ TEST(an_identifier_without_its_other_end_is_left_out)
 	struct cm_end *end = cm_end_of(&replay, END);
 
 	(void)state;
-	assert_null(cm_why_unmade(&replay, NULL));
-	assert_null(cm_why_unmade(&replay, end));
+	assert_null(cm_why_not_connected(&replay, NULL));
+	assert_null(cm_why_not_connected(&replay, end));
 	end->partner = 0;
-	assert_string_equal(cm_why_unmade(&replay, end), why);
+	assert_string_equal(cm_why_not_connected(&replay, end), why);
 	assert_string_equal(modify_qp(ID_QP, 0, IBV_QPS_INIT), why);
 	expect_log("cut 3 for 0: peers cannot be synthesized on an iWARP device");
 	end->refused = true;
-	assert_null(cm_why_unmade(&replay, end));
+	assert_null(cm_why_not_connected(&replay, end));
 	end->refused = false;
 	end->datagrams = true;
-	assert_null(cm_why_unmade(&replay, end));
+	assert_null(cm_why_not_connected(&replay, end));
 	end->datagrams = false;
 	cm_ibv_device.transport_type = IBV_TRANSPORT_IB;
-	assert_null(cm_why_unmade(&replay, end));
+	assert_null(cm_why_not_connected(&replay, end));
 }

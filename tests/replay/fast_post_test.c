@@ -113,8 +113,8 @@ static void add_region(uint32_t object, uint32_t process, uint32_t key)
 	replicas[object] = (struct replica){ .region = true,
 					     .number = 0x100 + key,
 					     .rkey = 0x200 + key,
-					     .base_there = 0x1000,
-					     .base_here = 0x51000 };
+					     .recorded_base = 0x1000,
+					     .replayed_base = 0x51000 };
 	map_put(&replay.lkeys, process_key(process, key), object);
 	map_put(&replay.rkeys, process_key(process, key), object);
 }
@@ -363,7 +363,7 @@ TEST(an_event_like_the_last_one_is_not_looked_up)
 	sges[0].addr = 0x1040; /* the player is not notified of this change */
 	assert_true(post_alone());
 	assert_int_equal(buffers[0].addr, 0x51010);
-	replicas[MR].base_here += 0x100;
+	replicas[MR].replayed_base += 0x100;
 	replay.changes++;
 	assert_true(post_alone());
 	assert_int_equal(buffers[0].addr, 0x51140);

@@ -281,8 +281,8 @@ TEST(the_last_key_of_a_number_counts)
 	assert_int_equal(TAKE(PAIR_KEY, 1, 2, 30, 40, 50), 0);
 	assert_int_equal(TAKE(PAIR_KEY, 3, 2, 31, 41, 51), 0);
 	assert_int_equal(find_key(1, 2)->rkey, 30);
-	assert_int_equal(find_key(1, 2)->base_there, 40);
-	assert_int_equal(find_key(1, 2)->base_here, 50);
+	assert_int_equal(find_key(1, 2)->recorded_base, 40);
+	assert_int_equal(find_key(1, 2)->replayed_base, 50);
 	assert_int_equal(find_key(3, 2)->rkey, 31);
 	assert_int_equal(TAKE(PAIR_CLOSED, 1, 2), 0);
 	assert_true(find_key(1, 2)->gone);

@@ -58,7 +58,8 @@ static int begin_windows(void **state)
 	add_object(OBJECT_mw, 1, 0x40);
 	window = (struct ibv_mw){ .rkey = 0x444 };
 	replicas[QP] = (struct replica){ .handle = &window };
-	replicas[MR] = (struct replica){ .handle = &window, .base_there = 1000, .base_here = 2000 };
+	replicas[MR] =
+		(struct replica){ .handle = &window, .recorded_base = 1000, .replayed_base = 2000 };
 	replicas[MW] = (struct replica){ .handle = &window };
 	options = (struct replay_options){ .timeout = TIMEOUT };
 	replay =

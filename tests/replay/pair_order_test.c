@@ -126,7 +126,7 @@ static void make_objects(void)
 	replicas[QP] = (struct replica){ .handle = &qp_state, .number = 77, .qp = &qp_state };
 	replicas[UD] = (struct replica){ .handle = &qp_state, .number = 78 };
 	replicas[MR] = (struct replica){
-		.handle = &qp_state, .rkey = 0x999, .base_there = 1000, .base_here = 2000
+		.handle = &qp_state, .rkey = 0x999, .recorded_base = 1000, .replayed_base = 2000
 	};
 	for (uint32_t i = 0; i + 1 < NOBJECTS; i++)
 		made[i] = i + 1;

@@ -698,7 +698,8 @@ TEST(memory_of_the_other_host_has_its_key)
 	assert_int_equal(awaited_a, key);
 	assert_false(awaited(pair, key, 0));
 	pair->keys = calloc(2, sizeof(*pair->keys));
-	pair->keys[1] = (struct pair_key){ .rkey = 8, .base_there = 0x800, .base_here = 0x10800 };
+	pair->keys[1] =
+		(struct pair_key){ .rkey = 8, .recorded_base = 0x800, .replayed_base = 0x10800 };
 	map_put(&pair->key_of, key, 2);
 	assert_true(awaited(pair, key, 0));
 	expect_remote(0x11000, 8, "await");

@@ -223,8 +223,8 @@ static int begin_post(void **state)
 	qp = (struct replica_qp){ .type = IBV_QPT_RC };
 	replicas[QP].qp = &qp;
 	replicas[MR] = (struct replica){ .handle = &replicas[MR],
-					 .base_there = 0x7000,
-					 .base_here = 0x9000 };
+					 .recorded_base = 0x7000,
+					 .replayed_base = 0x9000 };
 	replay = (struct replay){ .replicas = replicas, .nreplicas = NREPLICAS, .memory = memory };
 	post = (struct post){ .verb = VERB_post_send, .object = QP, .nwr = 1, .wr = wrs };
 	event = (struct trace_event){

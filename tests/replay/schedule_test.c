@@ -17,21 +17,21 @@ static struct relation of[OBJECTS] = {
 static struct relations relations = { .of = of, .nobjects = OBJECTS };
 static struct schedule *schedule;
 
-static int begin_score(void **state)
+static int begin_schedule(void **state)
 {
 	(void)state;
 	return schedule_new(&relations, OBJECTS, PLAYERS,
 			    (struct schedule_options){ .counts = true }, &schedule);
 }
 
-static int end_score(void **state)
+static int end_schedule(void **state)
 {
 	(void)state;
 	schedule_free(schedule);
 	return 0;
 }
 
-FIXTURE(begin_score, end_score);
+FIXTURE(begin_schedule, end_schedule);
 
 static struct step schedule_event(struct trace_event event)
 {
@@ -233,7 +233,7 @@ TEST(a_send_waits_for_all_receives_where_they_cannot_be_counted)
 		struct step last, send;
 
 		schedule_free(schedule);
-		assert_int_equal(begin_score(NULL), 0);
+		assert_int_equal(begin_schedule(NULL), 0);
 		schedule_post(2, VERB_post_recv, PEER);
 		uncounted[i]();
 		last = schedule_post(2, VERB_post_recv, of[PEER].receives);
@@ -305,8 +305,8 @@ TEST(a_post_waits_for_the_polls_of_all_threads_that_made_room)
 	for (uint32_t pollers = 1; pollers < PLAYERS - 1; pollers++) {
 		struct step polls[PLAYERS], next;
 
-		end_score(NULL);
-		assert_int_equal(begin_score(NULL), 0);
+		end_schedule(NULL);
+		assert_int_equal(begin_schedule(NULL), 0);
 		for (uint32_t i = 0; i < pollers; i++)
 			schedule_post(1, VERB_post_send, QP);
 		for (uint32_t i = 0; i < pollers; i++) {
@@ -406,8 +406,8 @@ TEST(all_wait_for_the_poll_of_a_request_that_failed)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct step poll, after;
 
-		end_score(NULL);
-		assert_int_equal(begin_score(NULL), 0);
+		end_schedule(NULL);
+		assert_int_equal(begin_schedule(NULL), 0);
 		poll = poll_one(1, CQ, (struct wc){ .qp = QP, .status = rows[i].status });
 		after = schedule_post(2, VERB_post_recv, PEER);
 		assert_int_equal(waits_for(&after, 1, poll.seq), rows[i].stops);
@@ -439,8 +439,8 @@ TEST(a_request_waits_for_the_bind_of_a_window_before_it)
 	for (size_t i = 0; i < sizeof(reaching) / sizeof(*reaching); i++) {
 		struct step bind, reach;
 
-		end_score(NULL);
-		assert_int_equal(begin_score(NULL), 0);
+		end_schedule(NULL);
+		assert_int_equal(begin_schedule(NULL), 0);
 		bind = schedule_request(2, VERB_post_send, PEER, IBV_WR_BIND_MW);
 		reach = schedule_request(1, VERB_post_send, QP, reaching[i]);
 		assert_true(waits_for(&reach, 2, bind.seq));
@@ -483,8 +483,8 @@ TEST(a_window_is_changed_after_the_requests_before_it)
 	for (size_t i = 0; i < 2; i++) {
 		struct step write, poll, change;
 
-		end_score(NULL);
-		assert_int_equal(begin_score(NULL), 0);
+		end_schedule(NULL);
+		assert_int_equal(begin_schedule(NULL), 0);
 		write = schedule_request(1, VERB_post_send, QP, IBV_WR_RDMA_WRITE);
 		poll = poll_one(3, CQ, written);
 		change = schedule_request(2, VERB_post_send, PEER, changes[i]);

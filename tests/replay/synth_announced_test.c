@@ -11,7 +11,7 @@ static struct replay replay;
 static struct synthesized far;
 static struct pass pass;
 static struct synth_plan plan, datagrams;
-static struct announced_events told[NOBJECTS];
+static struct announced_events announcements[NOBJECTS];
 
 static struct synth_spot failed_at;
 static unsigned int nfailures;
@@ -43,12 +43,12 @@ static int begin_pass(void **state)
 	add_object(OBJECT_qp, 7, 0x40);
 	nfailures = 0;
 	now = 9;
-	memset(told, 0, sizeof(told));
+	memset(announcements, 0, sizeof(announcements));
 	plan = (struct synth_plan){ .object = QP, .type = IBV_QPT_RC };
 	datagrams = (struct synth_plan){ .object = UD, .type = IBV_QPT_UD };
 	replay = (struct replay){ .nreplicas = NOBJECTS };
 	far = (struct synthesized){ 0 };
-	pass = (struct pass){ .r = &replay, .far = &far, .told = told };
+	pass = (struct pass){ .r = &replay, .far = &far, .announcements = announcements };
 	return 0;
 }
 
@@ -135,7 +135,7 @@ TEST(an_event_announced_the_messages_of_the_next_poll)
 
 	(void)state;
 	wcs[1].opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-	told[CQ].solicited = true;
+	announcements[CQ].solicited = true;
 	get_cq_event(1);
 	poll_all(5, wcs, 3);
 	assert_string_equal(announced_by(1), "1 2 3");
@@ -288,14 +288,14 @@ TEST(a_limit_of_a_shared_queue_may_be_of_any_of_the_next_messages)
 	(void)state;
 	plan.srq = SRQ;
 	get_async_event(1, "IBV_EVENT_SRQ_LIMIT_REACHED", 0x30);
-	assert_int_equal(told[SRQ].left, 256);
+	assert_int_equal(announcements[SRQ].left, 256);
 	get_cq_event(2);
 	poll_all(6, wcs, 2);
 	assert_string_equal(announced_by(1), "1 2");
 	assert_string_equal(announced_by(2), "");
 	assert_true(far.dues[1].limit);
-	assert_int_equal(told[SRQ].left, 254);
-	told[SRQ].left = 1;
+	assert_int_equal(announcements[SRQ].left, 254);
+	announcements[SRQ].left = 1;
 	wcs[0].byte_len = 3;
 	wcs[1].byte_len = 4;
 	poll_all(7, wcs, 2);
@@ -352,5 +352,5 @@ TEST(calls_that_got_no_event_announce_nothing)
 	learn_return(VERB_ack_cq_events, 2, "{\"cq\":32}", false);
 	learn_return(VERB_get_cq_event, 3, "{\"cq\":33}", false);
 	for (int i = 0; i < NOBJECTS; i++)
-		assert_int_equal(told[i].id.thread, 0);
+		assert_int_equal(announcements[i].id.thread, 0);
 }

@@ -72,21 +72,21 @@ TEST(messages_are_in_the_order_of_their_polls)
 {
 	(void)state;
 	assert_string_equal(list_due(), "");
-	put_message(4, DUE_TOLD);
-	put_message(6, DUE_TOLD);
-	put_message(2, DUE_TOLD);
-	put_message(5, DUE_TOLD);
-	put_message(7, DUE_TOLD);
+	put_message(4, DUE_ANNOUNCED);
+	put_message(6, DUE_ANNOUNCED);
+	put_message(2, DUE_ANNOUNCED);
+	put_message(5, DUE_ANNOUNCED);
+	put_message(7, DUE_ANNOUNCED);
 	assert_string_equal(list_due(), "2 4 5 6 7");
 }
 
 TEST(failures_come_after_all_messages)
 {
 	(void)state;
-	put_message(4, DUE_TOLD);
+	put_message(4, DUE_ANNOUNCED);
 	assert_int_equal(synth_fail_before(&pass, (struct event_id){ 3, 9 }, 7), 0);
-	put_message(5, DUE_TOLD);
-	put_message(3, DUE_TOLD);
+	put_message(5, DUE_ANNOUNCED);
+	put_message(3, DUE_ANNOUNCED);
 	assert_int_equal(synth_fail_before(&pass, (struct event_id){ 3, 9 }, 8), 0);
 	assert_string_equal(list_due(), "3 4 5 failure 7 failure 8");
 }
@@ -96,7 +96,7 @@ TEST(a_message_is_stored_once_for_several_events)
 	const struct synth_early message = make_message(4);
 
 	(void)state;
-	put_message(4, DUE_TOLD);
+	put_message(4, DUE_ANNOUNCED);
 	assert_int_equal(synth_send_before(&pass, (struct event_id){ 3, 8 }, &message, DUE_AWAITED),
 			 0);
 	assert_int_equal(far.nearly, 1);

@@ -86,7 +86,7 @@ void cursor_close(struct cursor *cursor)
 
 int synth_learn_event(struct pass *p, const struct trace_event *event)
 {
-	assert_non_null(p->told);
+	assert_non_null(p->announcements);
 	assert_int_equal(p->nseen, 3);
 	assert_ptr_equal(event, &events[nlearned]);
 	nlearned++;

@@ -29,7 +29,7 @@ static struct synthesized far;
 static struct pass pass;
 static struct synth_plan *plans[NOBJECTS];
 static struct synth_plan connected, datagrams;
-static struct announced_events told[NOBJECTS];
+static struct announced_events announcements[NOBJECTS];
 static struct synth_host hosts[2];
 static struct synth_link links[2];
 static struct ibv_ah_attr avs[1];
@@ -150,7 +150,7 @@ static int begin_pass(void **state)
 	nmessages = ncalls = nevents = nfailures = 0;
 	failed_request = NULL;
 	is_paired = false;
-	memset(told, 0, sizeof(told));
+	memset(announcements, 0, sizeof(announcements));
 	memset(hosts, 0, sizeof(hosts));
 	memset(links, 0, sizeof(links));
 	connected = (struct synth_plan){
@@ -162,7 +162,7 @@ static int begin_pass(void **state)
 	avs[0] = (struct ibv_ah_attr){ .dlid = 9 };
 	replay = (struct replay){ .nreplicas = NOBJECTS };
 	far = (struct synthesized){ .plans = plans, .hosts = hosts, .nhosts = 2, .avs = avs };
-	pass = (struct pass){ .r = &replay, .far = &far, .told = told };
+	pass = (struct pass){ .r = &replay, .far = &far, .announcements = announcements };
 	return map_put(&far.av_of, AH, 1);
 }
 
@@ -584,10 +584,10 @@ TEST(an_arming_is_noted)
 
 	(void)state;
 	assert_int_equal(synth_learn_event(&pass, &event), 0);
-	assert_true(told[CQ].solicited);
+	assert_true(announcements[CQ].solicited);
 	notify.solicited_only = 0;
 	assert_int_equal(synth_learn_event(&pass, &event), 0);
-	assert_false(told[CQ].solicited);
+	assert_false(announcements[CQ].solicited);
 	notify.object = NOBJECTS;
 	assert_int_equal(synth_learn_event(&pass, &event), 0);
 	event.kind = TRACE_RETURN;

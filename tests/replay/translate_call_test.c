@@ -110,8 +110,8 @@ uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time)
 	return found.peer;
 }
 
-uint32_t recorded_find_meant(const struct replay *r, uint32_t id, uint32_t dest,
-			     const struct ibv_ah_attr *av, int64_t time)
+uint32_t recorded_find_intended(const struct replay *r, uint32_t id, uint32_t dest,
+				const struct ibv_ah_attr *av, int64_t time)
 {
 	(void)r;
 	(void)av;
@@ -299,7 +299,7 @@ static int begin_call(void **state)
 	replicas[PEER] = (struct replica){
 		.handle = &peer_qp, .qp = &its, .number = 0x22, .made = true, .created = true
 	};
-	replicas[MR] = (struct replica){ .base_there = 0x1000, .base_here = 0x31000 };
+	replicas[MR] = (struct replica){ .recorded_base = 0x1000, .replayed_base = 0x31000 };
 	device = (struct device){ .name = "here0",
 				  .attr = { .max_qp_wr = 100,
 					    .max_sge = 8,

@@ -137,15 +137,15 @@ static int begin_translation(void **state)
 					 .made = true,
 					 .number = 0x107,
 					 .rkey = 0x207,
-					 .base_there = 0x1000,
-					 .base_here = 0x31000 };
+					 .recorded_base = 0x1000,
+					 .replayed_base = 0x31000 };
 	replicas[MW] = (struct replica){ .handle = &mw, .made = true, .rkey = 1 };
 	replicas[FAR] = (struct replica){ .handle = &far,
 					  .made = true,
 					  .number = 0x109,
 					  .rkey = 0x209,
-					  .base_there = 0x2000,
-					  .base_here = 0x42000 };
+					  .recorded_base = 0x2000,
+					  .replayed_base = 0x42000 };
 	device = (struct device){ .device = &ibv_device };
 	replay = (struct replay){ .replicas = replicas,
 				  .nreplicas = NOBJECTS,

@@ -66,7 +66,7 @@ struct args_form {
 /*
  * Set the text of a node without a hole to a literal. False: its value may differ between calls.
  */
-static bool keep_constant(struct json_node *node)
+static bool store_constant(struct json_node *node)
 {
 	switch (node->kind) {
 	case JSON_OBJECT:
@@ -93,7 +93,7 @@ static bool find_holes(struct args_form *form, const char *json, const size_t *a
 		if (form->nholes < n && node->raw == json + at[form->nholes]) {
 			form->holes[form->nholes++] = k;
 			node->raw = NULL;
-		} else if (!keep_constant(node)) {
+		} else if (!store_constant(node)) {
 			return false;
 		}
 	}

@@ -78,12 +78,12 @@ static void pop_path(struct args_writer *json)
 
 static void print_number(struct args_writer *json, const struct field_info *field, int64_t value)
 {
-	if (!json->told)
+	if (!json->visit)
 		return;
 	if (!json->scalar)
 		push_path(json, field->name);
 	if (!json->path.failed && json->path.at)
-		json->told(json->arg, json->path.at, field, value);
+		json->visit(json->arg, json->path.at, field, value);
 	if (!json->scalar)
 		pop_path(json);
 }

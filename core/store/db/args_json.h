@@ -24,11 +24,12 @@
  * Called for each number, with its path: "attr.sg_list[0].lkey". @field may describe an array
  * element.
  */
-typedef void args_told(void *arg, const char *path, const struct field_info *field, int64_t value);
+typedef void args_visit_value(void *arg, const char *path, const struct field_info *field,
+			      int64_t value);
 
 struct args_writer {
 	struct text *out;
-	args_told *told; /* may be NULL */
+	args_visit_value *visit; /* may be NULL */
 	void *arg;
 	/* private */
 	struct text path;

@@ -224,7 +224,7 @@ static int read_calls(sqlite3 *db, struct actions *actions)
 }
 
 /* Compare actions; @a, @b: their indexes */
-static int by_time(const void *a, const void *b, void *actions)
+static int compare_action_times(const void *a, const void *b, void *actions)
 {
 	const struct action *x = action_at(actions, *(const uint32_t *)a);
 	const struct action *y = action_at(actions, *(const uint32_t *)b);
@@ -267,7 +267,7 @@ static void move_actions(struct actions *actions, uint32_t *order)
 
 static int sort_actions(struct actions *actions)
 {
-	uint32_t *order = actions_sort_indexes(actions->n, actions, by_time);
+	uint32_t *order = actions_sort_indexes(actions->n, actions, compare_action_times);
 
 	if (!order)
 		return log_err(-ENOMEM, "order %zu calls", actions->n);

@@ -135,7 +135,7 @@ static void add_object(struct object_build *b, uint32_t *slot, const struct acti
 	*slot = ++b->objects.count;
 }
 
-static void play_create(struct object_build *b, const struct action *action)
+static void apply_create(struct object_build *b, const struct action *action)
 {
 	uint32_t *slot = slot_of(b, process_of(b, action), action->kind, action->handle);
 	struct object *o = *slot ? &b->objects.list[*slot - 1] : NULL;
@@ -166,7 +166,7 @@ static bool is_inherited(struct object_build *b, uint32_t process, enum object_k
 	return false;
 }
 
-static void play_destroy(struct object_build *b, const struct action *action)
+static void apply_destroy(struct object_build *b, const struct action *action)
 {
 	uint32_t process = process_of(b, action);
 	uint32_t *slot = slot_of(b, process, action->kind, action->handle);
@@ -185,7 +185,7 @@ static void play_destroy(struct object_build *b, const struct action *action)
 	o->destroyed_at = action->time;
 }
 
-static int play_action(struct object_build *b, const struct action *action)
+static int apply_action(struct object_build *b, const struct action *action)
 {
 	uint32_t process = process_of(b, action);
 
@@ -194,13 +194,13 @@ static int play_action(struct object_build *b, const struct action *action)
 	if (reserve_slot(b))
 		return -ENOMEM;
 	if (action->creation)
-		play_create(b, action);
+		apply_create(b, action);
 	else
-		play_destroy(b, action);
+		apply_destroy(b, action);
 	return 0;
 }
 
-static int play_actions(struct object_build *b)
+static int apply_actions(struct object_build *b)
 {
 	int err = 0;
 
@@ -209,7 +209,7 @@ static int play_actions(struct object_build *b)
 	if (!b->objects.list || reserve_slot(b))
 		return log_err(-ENOMEM, "order %zu calls", b->actions.n);
 	for (size_t i = 0; i < b->actions.n && !err; i++) {
-		err = play_action(b, action_at(&b->actions, i));
+		err = apply_action(b, action_at(&b->actions, i));
 		actions_free_until(&b->actions, i);
 	}
 	return err;
@@ -252,7 +252,7 @@ static int add_unknown(struct object_build *b)
 }
 
 /* Compare objects; @a, @b: their indexes */
-static int by_creation(const void *a, const void *b, void *list)
+static int compare_creations(const void *a, const void *b, void *list)
 {
 	const struct object *x = (const struct object *)list + *(const uint32_t *)a;
 	const struct object *y = (const struct object *)list + *(const uint32_t *)b;
@@ -290,7 +290,7 @@ static int compare_event_ids(struct event_id a, struct event_id b)
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-static int by_creation_event(const void *a, const void *b)
+static int compare_creation_events(const void *a, const void *b)
 {
 	return compare_event_ids(((const struct given_ordinal *)a)->made,
 				 ((const struct given_ordinal *)b)->made);
@@ -318,7 +318,7 @@ static int read_given(struct object_build *b)
 	}
 	sqlite3_finalize(stmt);
 	if (b->ngiven)
-		qsort(b->given, b->ngiven, sizeof(*b->given), by_creation_event);
+		qsort(b->given, b->ngiven, sizeof(*b->given), compare_creation_events);
 	return err;
 }
 
@@ -356,7 +356,8 @@ static uint32_t *count_given(const struct object_build *b)
 static int assign_ordinals(struct object_build *b)
 {
 	uint32_t *ordinals = count_given(b);
-	uint32_t *order = actions_sort_indexes(b->objects.count, b->objects.list, by_creation);
+	uint32_t *order =
+		actions_sort_indexes(b->objects.count, b->objects.list, compare_creations);
 
 	if (!ordinals || !order) {
 		free(ordinals);
@@ -442,7 +443,7 @@ int objects_build(sqlite3 *db)
 	if (!err)
 		err = actions_read(db, &b.actions);
 	if (!err)
-		err = play_actions(&b);
+		err = apply_actions(&b);
 	if (!err)
 		err = add_unknown(&b);
 	if (!err)

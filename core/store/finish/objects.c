@@ -50,7 +50,7 @@ static int by_handle(const void *a, const void *b)
 	return order ? order : compare_u64(x->id, y->id);
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_qp_numbers(const void *a, const void *b)
 {
 	const struct object *x = *(struct object *const *)a, *y = *(struct object *const *)b;
 	int order = compare_u64(x->process, y->process);
@@ -67,7 +67,7 @@ struct chain {
 	uint32_t first, last;
 };
 
-static int by_place(const void *a, const void *b, void *list)
+static int compare_chain_places(const void *a, const void *b, void *list)
 {
 	const struct chain *x = a, *y = b;
 	const struct object *objects = list;
@@ -123,7 +123,7 @@ static bool sort_chains(struct objects *objects, struct chain *chains, uint32_t 
 	map_fini(&places);
 	if (chained <= 0)
 		return false;
-	qsort_r(chains, n, sizeof(*chains), by_place, objects->list);
+	qsort_r(chains, n, sizeof(*chains), compare_chain_places, objects->list);
 	for (size_t k = 0; k < n; k++)
 		for (uint32_t i = chains[k].first; i; i = next[i])
 			*to++ = &objects->list[i - 1];
@@ -157,7 +157,7 @@ int objects_index(struct objects *objects)
 		if (objects->list[i].kind == OBJECT_qp)
 			objects->qps[objects->nqps++] = &objects->list[i];
 	sort_by_handle(objects);
-	qsort(objects->qps, objects->nqps, sizeof(*objects->qps), by_number);
+	qsort(objects->qps, objects->nqps, sizeof(*objects->qps), compare_qp_numbers);
 	return 0;
 }
 
@@ -250,7 +250,8 @@ static struct object *last_qp(const struct objects *objects, const struct object
 {
 	struct object *first = NULL;
 
-	for (uint32_t i = find_after(objects->qps, objects->nqps, key, by_number); i > 0; i--) {
+	for (uint32_t i = find_after(objects->qps, objects->nqps, key, compare_qp_numbers); i > 0;
+	     i--) {
 		struct object *qp = objects->qps[i - 1];
 		uint32_t its;
 
@@ -515,7 +516,7 @@ static int64_t qp_number_end(const struct objects *objects, uint32_t process, ui
 	struct object key = {
 		.id = UINT32_MAX, .process = process, .number = number, .created_at = time
 	};
-	uint32_t i = find_after(objects->qps, objects->nqps, &key, by_number);
+	uint32_t i = find_after(objects->qps, objects->nqps, &key, compare_qp_numbers);
 
 	if (i == objects->nqps || objects->qps[i]->process != process ||
 	    objects->qps[i]->number != number)

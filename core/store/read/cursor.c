@@ -26,7 +26,7 @@ enum {
 	HELD_MAX = 640 << 20,   /* bytes of decoded data; a thread usually has about 1 MB */
 	DEADLINE_EVENTS = 1024, /* events between two checks of the deadline */
 	/* events between reports of progress; matching an event takes 0.1 ms at worst */
-	TELL_EVERY = 8192,
+	PROGRESS_EVENTS = 8192,
 };
 
 static bool is_before(const struct leaf *a, const struct leaf *b)
@@ -271,12 +271,12 @@ static inline void count_event(struct cursor *cursor)
 	case TRACE_FORK: /* costly: the matcher iterates over all processes */
 	case TRACE_PROCESS:
 	case TRACE_EXIT:
-		cursor->work += TELL_EVERY;
+		cursor->work += PROGRESS_EVENTS;
 		break;
 	default:
 		cursor->work++;
 	}
-	if (__builtin_expect(cursor->work < TELL_EVERY, 1))
+	if (__builtin_expect(cursor->work < PROGRESS_EVENTS, 1))
 		return;
 	cursor->work = 0;
 	if (cursor->trace->tell && !cursor->filter.apart)

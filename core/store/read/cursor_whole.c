@@ -28,7 +28,7 @@ static void close_stream(struct cursor *cursor, uint32_t thread)
 	cursor->streams[thread - 1] = NULL;
 }
 
-static int by_end(const void *a, const void *b)
+static int compare_ends(const void *a, const void *b)
 {
 	const struct process *x = *(const struct process *const *)a;
 	const struct process *y = *(const struct process *const *)b;
@@ -49,7 +49,7 @@ static void add_exits(struct cursor *cursor)
 		    (!cursor->filter.process || cursor->filter.process == p->id))
 			cursor->exits[cursor->nexits++] = p;
 	}
-	qsort(cursor->exits, cursor->nexits, sizeof(*cursor->exits), by_end);
+	qsort(cursor->exits, cursor->nexits, sizeof(*cursor->exits), compare_ends);
 }
 
 /* Open one more connection, unless the trace is small or cannot be opened again. */
@@ -122,7 +122,7 @@ static int open_whole(struct cursor *cursor)
 		return log_err(-ENOMEM, "read the trace");
 	cursor->nstreams = trace->nthreads;
 	if (cursor->match && trace->whole_from != INT64_MIN && !trace_is_closed(trace))
-		match_set_kept_from(cursor->match, trace->whole_from);
+		match_set_stored_from(cursor->match, trace->whole_from);
 	add_exits(cursor);
 	return add_streams(cursor);
 }

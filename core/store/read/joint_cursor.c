@@ -15,7 +15,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-enum { TELL_EVERY = 8192 }; /* events between reports of progress */
+enum { PROGRESS_EVENTS = 8192 }; /* events between reports of progress */
 
 /* The next event of a trace. */
 struct joint_leaf {
@@ -254,7 +254,7 @@ static int next_of_joint(struct joint_cursor *cursor, const struct trace_event *
 		return 0;
 	place_event(cursor, top);
 	cursor->given = true;
-	if (!(++cursor->events % TELL_EVERY) && cursor->trace->tell && !cursor->apart)
+	if (!(++cursor->events % PROGRESS_EVENTS) && cursor->trace->tell && !cursor->apart)
 		cursor->trace->tell(cursor->events, cursor->event.time);
 	*ret_event = &cursor->event;
 	return 1;

@@ -440,7 +440,7 @@ int live_refresh(struct live *live, bool last)
 	return err;
 }
 
-uint64_t live_alive(const struct live *live, enum object_kind kind)
+uint64_t live_count_alive(const struct live *live, enum object_kind kind)
 {
 	return live->alive[kind];
 }

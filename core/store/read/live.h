@@ -58,7 +58,7 @@ int live_note_call(struct live *live, const struct trace_event *event, struct ca
 void live_end_process(struct live *live, uint32_t process);
 
 /* Like trace_alive(), at the current time; objects of a process that has ended are dead. */
-uint64_t live_alive(const struct live *live, enum object_kind kind);
+uint64_t live_count_alive(const struct live *live, enum object_kind kind);
 
 /*
  * Like trace_totals(), for everything that was read, including rows that have been deleted since.

@@ -63,7 +63,7 @@ int match_new(struct match **ret_match)
 	return 0;
 }
 
-void match_set_kept_from(struct match *match, int64_t time)
+void match_set_stored_from(struct match *match, int64_t time)
 {
 	match->kept_from = time;
 }

@@ -28,7 +28,7 @@ void match_free(struct match *match);
  * completion of such a queue is matched only after as many requests were posted as the queue holds,
  * all with different wr_ids; if a wr_id repeats, only after the queue is reset.
  */
-void match_set_kept_from(struct match *match, int64_t time);
+void match_set_stored_from(struct match *match, int64_t time);
 
 /* Set the time and the process (numbers of any kind) for the following calls. */
 void match_set_position(struct match *match, int64_t time, uint32_t process);

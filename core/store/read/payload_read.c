@@ -21,7 +21,7 @@ void payload_reader_fini(struct payload_reader *reader)
 		payload_rows_fini(&reader->places[i].rows);
 }
 
-static int by_event(const void *a, const void *b)
+static int compare_payload_rows(const void *a, const void *b)
 {
 	const struct payload_row *x = a, *y = b;
 
@@ -32,7 +32,7 @@ static int by_event(const void *a, const void *b)
 
 static bool is_row_before(const void *row, const void *key)
 {
-	return by_event(row, key) < 0;
+	return compare_payload_rows(row, key) < 0;
 }
 
 static int unpack_chunk(sqlite3_stmt *chunk, int64_t id, struct payload_rows *rows)
@@ -50,7 +50,7 @@ static int unpack_chunk(sqlite3_stmt *chunk, int64_t id, struct payload_rows *ro
 	if (err == -ENOMEM)
 		return log_err(err, "read payload chunk %lld", (long long)id);
 	if (!err && rows->nrows)
-		qsort(rows->rows, rows->nrows, sizeof(*rows->rows), by_event);
+		qsort(rows->rows, rows->nrows, sizeof(*rows->rows), compare_payload_rows);
 	return err;
 }
 

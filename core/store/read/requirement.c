@@ -44,8 +44,8 @@ static const char *const conditions[NEEDING_COUNT] = {
 };
 /* clang-format on */
 
-int requirement_each_call(struct trace *trace, enum requirement_kind what,
-			  int (*each)(void *arg, struct event_id call), void *arg)
+int requirement_visit_calls(struct trace *trace, enum requirement_kind what,
+			    int (*each)(void *arg, struct event_id call), void *arg)
 {
 	sqlite3_stmt *stmt = NULL;
 	char *sql = NULL;

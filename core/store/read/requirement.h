@@ -33,8 +33,8 @@ enum requirement_kind {
  * Call @each for each successful call that needs @what, in order of time, until @each returns an
  * error. Returns that error, 0, or -errno after log_err().
  */
-int requirement_each_call(struct trace *trace, enum requirement_kind what,
-			  int (*each)(void *arg, struct event_id call), void *arg);
+int requirement_visit_calls(struct trace *trace, enum requirement_kind what,
+			    int (*each)(void *arg, struct event_id call), void *arg);
 
 /*
  * The number of objects of @kind: all of them; the maximum at a time. 0 if the table is unreadable.

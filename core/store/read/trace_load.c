@@ -305,7 +305,7 @@ static int read_module(struct trace *trace, sqlite3_stmt *stmt)
 	return 0;
 }
 
-static int by_thread(const void *a, const void *b)
+static int compare_module_threads(const void *a, const void *b)
 {
 	const struct rare_event *x = a, *y = b;
 
@@ -435,7 +435,7 @@ int trace_load(struct trace *trace)
 	if (err)
 		return err;
 	if (trace->nrares)
-		qsort(trace->rares, trace->nrares, sizeof(*trace->rares), by_thread);
+		qsort(trace->rares, trace->nrares, sizeof(*trace->rares), compare_module_threads);
 	trace->plain = sql_has_table(trace->db, "wc");
 	load_loss(trace);
 	trace->totals = totals_read(trace->db);

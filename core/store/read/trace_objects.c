@@ -33,7 +33,7 @@ uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t proces
 	uint64_t n = 0;
 
 	if (trace->live)
-		return live_alive(trace->live, kind);
+		return live_count_alive(trace->live, kind);
 	for (uint32_t i = 0; i < trace->objects.count; i++) {
 		const struct object *o = &trace->objects.list[i];
 

@@ -32,7 +32,7 @@
 #define META(key) "(SELECT value FROM meta WHERE key = '" key "')"
 
 /* The error of a call, returned or left in errno. */
-#define TOLD "CASE WHEN c.ret BETWEEN 1 AND 4095 THEN c.ret ELSE c.error END"
+#define ERRNO_OF_CALL "CASE WHEN c.ret BETWEEN 1 AND 4095 THEN c.ret ELSE c.error END"
 
 const struct view views[] = {
 	{ "calls",
@@ -78,7 +78,7 @@ const struct view views[] = {
 	  "event TEXT, thread, n, i, time, process, kind TEXT, verb TEXT, object, name TEXT, code,"
 	  " code_name TEXT, stack",
 	  "SELECT c.thread || ':' || c.n, c.thread, c.n, NULL, c.end, c.process, 'call', c.verb,"
-	  " c.object, o.name, " TOLD ", errno_name(" TOLD "), c.stack"
+	  " c.object, o.name, " ERRNO_OF_CALL ", errno_name(" ERRNO_OF_CALL "), c.stack"
 	  " FROM call c LEFT JOIN object o ON o.id = c.object"
 	  " WHERE c.failed AND NOT c.depth AND NOT c.ours"
 	  " UNION ALL SELECT event(p.thread, p.n), p.thread, p.n,"

@@ -176,7 +176,7 @@ static const char *redact_args(struct writer *writer, const struct call_in_progr
 		       : args->at;
 }
 
-static int by_path(const void *a, const void *b)
+static int compare_ref_paths(const void *a, const void *b)
 {
 	return strcmp(((const struct ref_row *)a)->path, ((const struct ref_row *)b)->path);
 }
@@ -202,7 +202,7 @@ static int read_refs(struct writer *writer, const struct call_in_progress *call,
 						      call->refs[i].handle, 0 };
 	}
 	if (n > 1)
-		qsort(refs, n, sizeof(*refs), by_path);
+		qsort(refs, n, sizeof(*refs), compare_ref_paths);
 	row->refs = refs;
 	row->nrefs = n;
 	return 0;
@@ -408,7 +408,7 @@ static bool read_args(struct writer *writer, struct thread_log *log, struct call
 		      const uint64_t *words, size_t nwords)
 {
 	struct refs refs = { writer, log, call, false };
-	struct args_writer json = { .out = &writer->args, .told = note_ref, .arg = &refs };
+	struct args_writer json = { .out = &writer->args, .visit = note_ref, .arg = &refs };
 	ssize_t used;
 
 	text_cut(&writer->args, 0);
@@ -474,14 +474,14 @@ static bool read_out(struct writer *writer, struct thread_log *log, struct call_
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const uint64_t *words = (const void *)(event + 1);
 	struct refs refs = { writer, log, call, true };
-	struct args_writer json = { .out = &writer->out, .told = note_ref, .arg = &refs };
+	struct args_writer json = { .out = &writer->out, .visit = note_ref, .arg = &refs };
 	ssize_t used = 0, more;
 
 	text_cut(&writer->out, 0);
 	text_char(&writer->out, '{');
 	if (event->nouts)
 		used = args_write_members(&json, words, event->nouts, &verb->args);
-	json.told = NULL; /* no references: the object's own row has its context, PD and CQs */
+	json.visit = NULL; /* no references: the object's own row has its context, PD and CQs */
 	if (used >= 0) {
 		more = args_write_changed(&json, &verb->args, words + used,
 					  event->nouts - (size_t)used);

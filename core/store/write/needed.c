@@ -229,7 +229,7 @@ struct needed_entry *needed_add_process(struct needed *needed, uint32_t process)
 	if (!entry)
 		entry = add_entry(needed, process, KIND_PROCESS, 0);
 	if (entry)
-		entry->counted = entry->told = true;
+		entry->counted = entry->in_sink = true;
 	return entry;
 }
 
@@ -446,7 +446,7 @@ static int count_objects(struct needed *needed, const struct needed_cut *cut)
 	       !is_created_in_open_call(entry, cut)) {
 		pop_new(&needed->fresh);
 		err = count_object(needed, &noted, entry, cut->time);
-		entry->brief = entry->told = is_brief(needed, entry, cut->limit);
+		entry->brief = entry->in_sink = is_brief(needed, entry, cut->limit);
 		if (!entry->brief)
 			push_new(&needed->counted, entry);
 	}
@@ -529,7 +529,7 @@ static int report_objects(struct needed *needed, int64_t time, int64_t limit,
 
 	while (!err && (entry = needed->counted.first) && entry->made_at < time) {
 		pop_new(&needed->counted);
-		entry->told = true;
+		entry->in_sink = true;
 		if (entry->gone_at < limit)
 			continue;
 		entry->row = ++needed->rows;
@@ -601,7 +601,7 @@ static int drop_dead_objects(struct needed *needed, struct needed_list *list, in
 {
 	int err = 0;
 
-	while (!err && list->first && list->first->gone_at < limit && list->first->told)
+	while (!err && list->first && list->first->gone_at < limit && list->first->in_sink)
 		err = drop_entry(needed, pop_gone(list), sink);
 	return err;
 }

@@ -30,7 +30,7 @@ struct needed_entry {
 	uint64_t end_n;
 	int64_t made_at, gone_at; /* when it was created and destroyed; gone_at INT64_MAX: alive */
 	bool counted;             /* its ordinal is known */
-	bool told;                /* the sink has the object, or no trace needs it */
+	bool in_sink;             /* the sink has the object, or no trace needs it */
 	bool brief;               /* no cut was between its creation and its end */
 	bool listed;              /* of a device: it is in the last list of devices */
 	/* of a device: address of the first list that had it; 0: that list was freed */

@@ -13,7 +13,7 @@
 enum {
 	EARLY_MAX = 1 << 16, /* maximum completions of one queue pair number */
 	/* maximum completions compared with a post: a number's sends and receives share a list */
-	LOOKED_AT = 64,
+	EXAMINED_MOST = 64,
 };
 
 static void free_early(struct early_completions *early)
@@ -79,7 +79,7 @@ int early_add(struct outstanding *o, const struct completion *completion)
 
 static int match_list(struct outstanding *o, struct request_list *list, int64_t now, end_fn *end)
 {
-	for (uint32_t i = 0; i < list->count && i < LOOKED_AT;) {
+	for (uint32_t i = 0; i < list->count && i < EXAMINED_MOST;) {
 		const struct completion *completion = &request_list_at(list, i)->completion;
 		int ended = end(o, completion);
 

@@ -188,7 +188,7 @@ int payloads_add_piece(struct payloads *p, const struct event_payload *e, uint64
 	return err;
 }
 
-static int by_index(const void *a, const void *b)
+static int compare_indexes(const void *a, const void *b)
 {
 	const struct payload_row *x = a, *y = b;
 
@@ -220,7 +220,7 @@ int payloads_note_post(struct payloads *p, const struct event_post *event, uint6
 	}
 	if (p->ready.nrows > first + 1)
 		qsort(&p->ready.rows[first], p->ready.nrows - first, sizeof(*p->ready.rows),
-		      by_index);
+		      compare_indexes);
 	return err;
 }
 

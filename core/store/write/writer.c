@@ -197,7 +197,7 @@ void writer_on_commit(struct writer *writer, void (*before)(void *arg), void *ar
 		sqlite3_wal_autocheckpoint(writer->db, LOG_PAGES);
 }
 
-uint64_t writer_commits(const struct writer *writer)
+uint64_t writer_count_commits(const struct writer *writer)
 {
 	return writer->commits;
 }

@@ -144,7 +144,7 @@ int writer_end_process(struct writer *writer, int pid, int64_t time, int status)
 void writer_on_commit(struct writer *writer, void (*before)(void *arg), void *arg);
 
 /* The number of commits so far. */
-uint64_t writer_commits(const struct writer *writer);
+uint64_t writer_count_commits(const struct writer *writer);
 
 /* Commit all events so far, so that they survive a kill of the recorder. */
 int writer_flush(struct writer *writer);

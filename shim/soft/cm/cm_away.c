@@ -188,7 +188,7 @@ static struct mad make_mad(const struct cm_name *to, const struct cm_msg *msg)
 	};
 }
 
-void cm_away_send(const struct cm_name *to, const struct cm_msg *msg)
+void cm_remote_send(const struct cm_name *to, const struct cm_msg *msg)
 {
 	uint32_t skip = is_request(msg->type) ? sizeof(struct cm_request_header) : 0, room;
 	struct mad mad = make_mad(to, msg);
@@ -258,7 +258,7 @@ static struct cm_msg message_of(const struct in6_addr *from, const struct mad *m
 	struct cm_msg msg = {
 		.type = type_of(mad->attr_id),
 		.tid = mad->tid,
-		.from = { .node = CM_AWAY, .serial = mad->local_id },
+		.from = { .node = CM_REMOTE, .serial = mad->local_id },
 		.ece = { .vendor_id = mad->vendor_id, .attr_mod = mad->attr_mod },
 		.qpn = mad->qpn,
 		.qkey = mad->qkey,
@@ -316,7 +316,7 @@ static void refuse_message(const struct cm_msg *msg, int err)
 	default:
 		return;
 	}
-	cm_away_send(&msg->from, &reply);
+	cm_remote_send(&msg->from, &reply);
 }
 
 static void receive_mad(const struct in6_addr *from, const uint8_t bytes[MAD_SIZE])

@@ -8,4 +8,4 @@
 int cm_away_start(void);
 
 /* Send a message to another machine; it may be lost. */
-void cm_away_send(const struct cm_name *to, const struct cm_msg *msg);
+void cm_remote_send(const struct cm_name *to, const struct cm_msg *msg);

@@ -32,7 +32,7 @@ struct cm_watch {
 	unsigned int refs;
 	int pidfd;
 	bool dead;
-	bool told; /* the ids connected to the process were notified */
+	bool notified; /* the ids connected to the process were notified */
 };
 
 enum { AT_ONCE = 1, READY_MAX = 16 };
@@ -163,7 +163,7 @@ int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer)
 		return 0;
 	if (watch) {
 		watch->refs++;
-		watch->told = false;
+		watch->notified = false;
 		return 0;
 	}
 	watch = calloc(1, sizeof(*watch));
@@ -211,7 +211,7 @@ static struct cm_watch *find_dead(const struct cm_channel *channel)
 {
 	struct cm_watch *watch = channel->watches;
 
-	while (watch && (!watch->dead || watch->told))
+	while (watch && (!watch->dead || watch->notified))
 		watch = watch->next;
 	return watch;
 }
@@ -222,7 +222,7 @@ bool cm_channel_take_dead(struct cm_channel *channel, struct cm_name *ret_proces
 
 	if (!watch)
 		return false;
-	watch->told = true;
+	watch->notified = true;
 	if (watch->pidfd >= 0)
 		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
 	*ret_process = watch->process;

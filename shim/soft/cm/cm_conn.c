@@ -67,7 +67,7 @@ static void unwatch_peer(struct cm_id *id)
  */
 void cm_conn_watch(struct cm_id *id)
 {
-	if (cm_name_is_away(&id->peer))
+	if (cm_name_is_remote(&id->peer))
 		return;
 	id->watching = !cm_channel_watch(id->channel, &id->peer);
 }
@@ -80,7 +80,7 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 	if (state == CM_REQ_SENT || state == CM_SIDR_REQ_SENT || state == CM_REP_SENT ||
 	    state == CM_DREQ_SENT)
 		wait = cm_response_ns;
-	else if (cm_name_is_away(&id->peer))
+	else if (cm_name_is_remote(&id->peer))
 		id->resend = 0; /* the peer has answered the message */
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
@@ -161,7 +161,7 @@ static int send_to_wire(struct cm_id *id, struct cm_msg *msg)
 		id->pause = AWAY_LAST_NS;
 	id->unsent = *msg;
 	id->resend = wants_answer(msg) ? process_now() + id->pause : 0;
-	cm_away_send(&id->peer, msg);
+	cm_remote_send(&id->peer, msg);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 {
 	int err;
 
-	if (cm_name_is_away(&id->peer))
+	if (cm_name_is_remote(&id->peer))
 		return send_to_wire(id, msg);
 	err = cm_wire_send(&id->peer, msg);
 	id->resend = 0;
@@ -256,7 +256,7 @@ static int send_or_hold(struct cm_id *id, const struct cm_msg *msg)
 	struct request request = { .id = id, .msg = *msg };
 	int err;
 
-	if (cm_name_is_away(&id->peer))
+	if (cm_name_is_remote(&id->peer))
 		err = cm_conn_send(id, &request.msg);
 	else
 		err = cm_port_request(id->ps, &id->dst, send_request, &request);

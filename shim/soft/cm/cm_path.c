@@ -73,7 +73,7 @@ static void copy_path_gid(const struct cm_id *id, uint8_t raw[16])
 /* The GID of the peer: this port's, unless the peer is on another machine. */
 static void copy_remote_gid(const struct cm_id *id, uint8_t raw[16])
 {
-	if (cm_name_is_away(&id->peer))
+	if (cm_name_is_remote(&id->peer))
 		memcpy(raw, id->peer.away, 16);
 	else
 		copy_path_gid(id, raw);

@@ -9,20 +9,20 @@
 
 #include "shim/soft/cm/cm_addr.h"
 
-enum { CM_AWAY = -1 };
+enum { CM_REMOTE = -1 };
 
 /* The sender or receiver of a message: an id in a process of the fabric, or on another machine. */
 struct cm_name {
 	uint64_t instance; /* instance number of the process in the fabric */
-	/* node number of the process; CM_AWAY: the id is on the machine at @away */
+	/* node number of the process; CM_REMOTE: the id is on the machine at @away */
 	uint32_t node;
 	uint32_t serial;  /* number of the id at that end, never reused; 0: not known yet */
 	uint8_t away[16]; /* GID of the machine, IPv4-mapped; else zeros */
 };
 
-static inline bool cm_name_is_away(const struct cm_name *name)
+static inline bool cm_name_is_remote(const struct cm_name *name)
 {
-	return name->node == (uint32_t)CM_AWAY;
+	return name->node == (uint32_t)CM_REMOTE;
 }
 
 /* Are both ids in the same process, or on the same other machine? */

@@ -34,8 +34,8 @@ static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t
 	};
 
 	reply.from.serial = msg->to;
-	if (cm_name_is_away(&msg->from))
-		cm_away_send(&msg->from, &reply);
+	if (cm_name_is_remote(&msg->from))
+		cm_remote_send(&msg->from, &reply);
 	else
 		cm_wire_send(&msg->from, &reply);
 }
@@ -93,7 +93,7 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 
 	if (msg->qp_type == IBV_QPT_XRC_SEND)
 		qp_type = IBV_QPT_XRC_RECV;
-	if (cm_name_is_away(&msg->from) && msg->type == CM_REQ &&
+	if (cm_name_is_remote(&msg->from) && msg->type == CM_REQ &&
 	    msg->qp_type != IBV_QPT_XRC_SEND && msg->qp_type != qp_type)
 		return -EINVAL;
 	err = cm_id_new(listener->channel, listener->ps, qp_type, &id);
@@ -122,7 +122,7 @@ static void repeat_answer(struct cm_id *listener, struct cm_id *id)
 	if (listener->has_port)
 		cm_port_note_accepted(listener->port, &name);
 	if (id->unsent.type == CM_SIDR_REP || id->unsent.type == CM_REJ)
-		cm_away_send(&id->peer, &id->unsent);
+		cm_remote_send(&id->peer, &id->unsent);
 }
 
 static void receive_cm_request(struct cm_id *listener, struct cm_msg *msg)
@@ -133,7 +133,7 @@ static void receive_cm_request(struct cm_id *listener, struct cm_msg *msg)
 
 	id = cm_id_by_peer(&msg->from);
 	if (id) { /* the request arrived again */
-		if (cm_name_is_away(&msg->from))
+		if (cm_name_is_remote(&msg->from))
 			repeat_answer(listener, id);
 		return;
 	}
@@ -163,7 +163,7 @@ static void receive_reply(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
-	if (id->state == CM_ESTABLISHED && cm_name_is_away(&id->peer))
+	if (id->state == CM_ESTABLISHED && cm_name_is_remote(&id->peer))
 		cm_conn_send_status(id, CM_RTU, 0); /* REP arrived again: the first RTU was lost */
 	if (id->state != CM_REQ_SENT)
 		return;

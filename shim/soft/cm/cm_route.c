@@ -76,7 +76,7 @@ static void make_loopback(struct cm_addr *addr)
 /* Find a destination on another machine by the network. */
 static int resolve_on_wire(struct cm_id *id)
 {
-	struct cm_name peer = { .node = CM_AWAY };
+	struct cm_name peer = { .node = CM_REMOTE };
 	int err;
 
 	cm_addr_to_gid(&id->dst, peer.away);

@@ -82,7 +82,7 @@ static int put_guarded(struct copy_list *from, struct copy_list *to)
 
 	if (err != -EPERM && err != -ENOSYS)
 		return err;
-	if (!copy_list_bring_in(from, false) || !copy_list_bring_in(to, true))
+	if (!copy_list_populate(from, false) || !copy_list_populate(to, true))
 		return -EFAULT;
 	copy_within(to, from);
 	return 0;
@@ -94,7 +94,7 @@ static int put_lists(struct peer *peer, struct copy_list *local, struct copy_lis
 		return put_guarded(local, remote);
 	if (peer->seg != segment_own)
 		return copy_across(peer, process_vm_writev, stage_put, local, remote);
-	if (unlikely(remote->paged) && !copy_list_bring_in(remote, true))
+	if (unlikely(remote->paged) && !copy_list_populate(remote, true))
 		return -EFAULT;
 	copy_within(remote, local);
 	return 0;
@@ -104,7 +104,7 @@ static int get_lists(struct peer *peer, struct copy_list *local, struct copy_lis
 {
 	if (peer->seg != segment_own)
 		return copy_across(peer, process_vm_readv, stage_get, local, remote);
-	if (unlikely(remote->paged) && !copy_list_bring_in(remote, false))
+	if (unlikely(remote->paged) && !copy_list_populate(remote, false))
 		return -EFAULT;
 	copy_within(local, remote);
 	return 0;
@@ -211,7 +211,7 @@ void copy_to_own_memory(const struct copy_list *to, const uint8_t *from, uint64_
 		if (copy_list_is_null(to, i) ||
 		    (!memcheck_watches && write_own_memory(&to->iov[i], from, n)))
 			continue;
-		if (!pages_bring_in(to->iov[i].iov_base, n, true))
+		if (!pages_populate(to->iov[i].iov_base, n, true))
 			memcpy(to->iov[i].iov_base, from, n);
 	}
 	errno = caller_errno;

@@ -25,13 +25,13 @@ static inline void add_entry(struct copy_list *list, const struct shm_mr *mr, ui
 	list->iov[i].iov_len = len;
 }
 
-bool copy_list_bring_in(const struct copy_list *list, bool write)
+bool copy_list_populate(const struct copy_list *list, bool write)
 {
 	unsigned int i;
 
 	for (i = 0; i < list->count; i++)
 		if (!copy_list_is_null(list, i) &&
-		    pages_bring_in(list->iov[i].iov_base, list->iov[i].iov_len, write))
+		    pages_populate(list->iov[i].iov_base, list->iov[i].iov_len, write))
 			return false;
 	return true;
 }
@@ -64,7 +64,7 @@ bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 		add_entry(list, mr, one.addr, len);
 	}
 	return likely(!list->paged) || seg != segment_own ||
-	       copy_list_bring_in(list, access & IBV_ACCESS_LOCAL_WRITE);
+	       copy_list_populate(list, access & IBV_ACCESS_LOCAL_WRITE);
 }
 
 bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint32_t access,

@@ -106,4 +106,4 @@ static inline bool copy_list_is_null(const struct copy_list *list, unsigned int 
 }
 
 /* Fault in the pages of a list in this process's memory. False: a page cannot be faulted in. */
-bool copy_list_bring_in(const struct copy_list *list, bool write);
+bool copy_list_populate(const struct copy_list *list, bool write);

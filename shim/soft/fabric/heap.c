@@ -87,7 +87,7 @@ uint64_t heap_alloc_bare(uint64_t size)
 	return off;
 }
 
-unsigned int heap_refused(void)
+unsigned int heap_count_refused(void)
 {
 	return __atomic_load_n(&refused, __ATOMIC_RELAXED);
 }

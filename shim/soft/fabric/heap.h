@@ -13,7 +13,7 @@ uint64_t heap_alloc(uint64_t size);
 uint64_t heap_alloc_bare(uint64_t size);
 
 /* The number of allocations that failed because of VERBATIM_SOFT_MEMORY. Any thread. */
-unsigned int heap_refused(void);
+unsigned int heap_count_refused(void);
 
 /* Accepts offset 0. */
 void heap_free(uint64_t off, uint64_t size);

@@ -43,7 +43,7 @@ bool pages_are_mapped(const void *addr, size_t length)
 	return msync((void *)r.from, r.to - r.from, MS_ASYNC) == 0;
 }
 
-int pages_bring_in(const void *addr, size_t length, bool write)
+int pages_populate(const void *addr, size_t length, bool write)
 {
 	struct range r = range_of(addr, length);
 
@@ -58,15 +58,15 @@ int pages_bring_in(const void *addr, size_t length, bool write)
 	return EFAULT;
 }
 
-int pages_bring_in_ends(const void *addr, size_t length, bool write)
+int pages_populate_ends(const void *addr, size_t length, bool write)
 {
 	const char *last = (const char *)addr + length - 1;
-	int err = pages_bring_in(addr, length ? 1 : 0, write);
+	int err = pages_populate(addr, length ? 1 : 0, write);
 
 	if (!err && length && last < (const char *)addr)
 		err = EINVAL;
 	if (!err && length)
-		err = pages_bring_in(last, 1, write);
+		err = pages_populate(last, 1, write);
 	if (!err && length && !pages_are_mapped(addr, length))
 		err = EFAULT;
 	return err;

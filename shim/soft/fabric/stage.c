@@ -139,7 +139,7 @@ static int read_job_list(const struct shm_job *job, bool write, struct copy_list
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	for (i = 0; i < count; i++) {
 		if (list->iov[i].iov_len > SHM_JOB_BYTES - len || !is_registered(&list->iov[i]) ||
-		    pages_bring_in(list->iov[i].iov_base, list->iov[i].iov_len, write))
+		    pages_populate(list->iov[i].iov_base, list->iov[i].iov_len, write))
 			return -EFAULT;
 		len += list->iov[i].iov_len;
 	}

@@ -45,7 +45,7 @@ static int end_get(struct soft_remote *end, struct copy_list *to, struct copy_li
 
 bool end_would_overtake(struct soft_remote *end, const struct copy_list *list)
 {
-	return !is_own(end) && travel_overtaken(end, list);
+	return !is_own(end) && in_flight_is_overtaken(end, list);
 }
 
 static uint64_t change_value(const struct header *h, uint64_t old)
@@ -77,7 +77,7 @@ int end_execute_atomic(struct soft_remote *end, const struct header *h, struct c
 	return err;
 }
 
-int end_bring_in(struct soft_remote *end, struct copy_list *from, uint32_t len, struct outbox *box)
+int end_populate(struct soft_remote *end, struct copy_list *from, uint32_t len, struct outbox *box)
 {
 	static uint8_t copies[OUTBOX_PACKETS][NETWORK_MTU_MAX];
 	struct copy_list to = { .count = 1 };
@@ -85,7 +85,7 @@ int end_bring_in(struct soft_remote *end, struct copy_list *from, uint32_t len, 
 	int err;
 
 	if (is_own(end))
-		return copy_list_bring_in(from, false) ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR;
+		return copy_list_populate(from, false) ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR;
 	if (box->packets == OUTBOX_PACKETS)
 		outbox_send(box);
 	copy = copies[box->packets];

@@ -23,4 +23,4 @@ int end_execute_atomic(struct soft_remote *end, const struct header *h, struct c
  * Make the memory of a response accessible in this process until @box is sent. Returns a completion
  * status, or CARRY_*.
  */
-int end_bring_in(struct soft_remote *end, struct copy_list *from, uint32_t len, struct outbox *box);
+int end_populate(struct soft_remote *end, struct copy_list *from, uint32_t len, struct outbox *box);

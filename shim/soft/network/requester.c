@@ -250,7 +250,7 @@ static bool is_mapped(const struct soft_wr *wr, const struct copy_list *list, ui
 	if (wr->flags & IBV_SEND_INLINE)
 		return true;
 	copy_list_cut(&rest, len, &begin);
-	return copy_list_bring_in(&begin, false);
+	return copy_list_populate(&begin, false);
 }
 
 /* Send the next packets of @wr. IBV_WC_LOC_PROT_ERR if the program has unmapped its memory. */

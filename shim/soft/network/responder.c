@@ -37,7 +37,7 @@
 #include "shim/soft/transport/remote.h"
 
 enum {
-	TURN = 32, /* maximum packets of read responses that are sent at a time */
+	PACKETS_A_TURN = 32, /* maximum packets of read responses that are sent at a time */
 	/* maximum packets of read responses that are sent before the next request is executed */
 	SHORT = 512,
 };
@@ -398,7 +398,7 @@ static int send_response(struct network_qp *n, struct network_read *read, struct
 	    !copy_list_check_remote(read->end->peer->seg, read->end->pd, n->qpn,
 				    IBV_ACCESS_REMOTE_READ, read->addr, read->rkey, len, &from))
 		return IBV_WC_REM_ACCESS_ERR;
-	status = read->empty ? IBV_WC_SUCCESS : end_bring_in(read->end, &from, len, box);
+	status = read->empty ? IBV_WC_SUCCESS : end_populate(read->end, &from, len, box);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	h.bth.opcode = network_transport(n->qp) | choose_response(first, read->left == 1);
@@ -420,7 +420,7 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 	struct network_read *read;
 	unsigned int sent;
 
-	for (sent = 0; status == IBV_WC_SUCCESS && n->resp.reads && sent < TURN; sent++) {
+	for (sent = 0; status == IBV_WC_SUCCESS && n->resp.reads && sent < PACKETS_A_TURN; sent++) {
 		read = reads_first(n);
 		if (read->end != n->end)
 			break;

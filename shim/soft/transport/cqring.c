@@ -321,7 +321,7 @@ bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool 
 	return true;
 }
 
-void cqring_wake_land_thread(struct shm_seg *seg)
+void cqring_wake_copy_thread(struct shm_seg *seg)
 {
 	__atomic_add_fetch(&seg->payload_waits, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &seg->payload_waits, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -332,7 +332,7 @@ void cqring_wake(struct cqring *ring)
 	uint32_t flags = ring->shm->flags & ~SHM_CQ_ASLEEP;
 
 	__atomic_store_n(&ring->shm->flags, flags, __ATOMIC_RELAXED);
-	cqring_wake_land_thread(ring->seg);
+	cqring_wake_copy_thread(ring->seg);
 }
 
 /* Allocate memory for the bounce ring up to @end, if this is its first use. */

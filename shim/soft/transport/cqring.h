@@ -66,7 +66,7 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 void cqring_wake(struct cqring *ring);
 
 /* Wake the thread that checks the queues of @seg (land.c). */
-void cqring_wake_land_thread(struct shm_seg *seg);
+void cqring_wake_copy_thread(struct shm_seg *seg);
 
 static inline bool cqring_sleeps(const struct cqring *ring)
 {

@@ -383,7 +383,7 @@ static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struc
 	if (!to)
 		return false;
 	copy_list_gather(to, m->from);
-	travel_note(r, there);
+	in_flight_note(r, there);
 	if (unlikely(cqring_sleeps(&r->cq)))
 		cqring_wake(&r->cq);
 	return true;

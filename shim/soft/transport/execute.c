@@ -85,7 +85,7 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *w
 		return EXECUTE_RNR;
 	if (unlikely(qp->sq.forced_status))
 		return EXECUTE_FORCED;
-	if (travel_overtaken(r, &to))
+	if (in_flight_is_overtaken(r, &to))
 		return EXECUTE_LATER;
 	err = copy_put(r->peer, from, &to);
 	if (err == -EFAULT)
@@ -113,7 +113,7 @@ static int check_response(const struct soft_qp *qp, struct soft_remote *r, struc
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (unlikely(qp->sq.forced_status))
 		return EXECUTE_FORCED;
-	return travel_overtaken(r, from) ? EXECUTE_LATER : IBV_WC_SUCCESS;
+	return in_flight_is_overtaken(r, from) ? EXECUTE_LATER : IBV_WC_SUCCESS;
 }
 
 static int read_from(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,

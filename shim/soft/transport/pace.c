@@ -33,7 +33,7 @@ bool pace_holds(struct soft_sq *sq)
 	return true;
 }
 
-void pace_sent(struct soft_sq *sq, uint32_t length)
+void pace_note_sent(struct soft_sq *sq, uint32_t length)
 {
 	uint64_t now = process_now();
 

@@ -11,4 +11,4 @@ void pace_set(struct soft_sq *sq, uint32_t rate, uint32_t burst);
 bool pace_holds(struct soft_sq *sq);
 
 /* A request with @length bytes has been sent. */
-void pace_sent(struct soft_sq *sq, uint32_t length);
+void pace_note_sent(struct soft_sq *sq, uint32_t length);

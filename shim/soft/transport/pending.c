@@ -176,7 +176,7 @@ void pending_add(struct soft_qp *qp)
 	pthread_mutex_unlock(&mutex);
 }
 
-void pending_del(struct soft_qp *qp)
+void pending_remove(struct soft_qp *qp)
 {
 	struct soft_qp **p;
 

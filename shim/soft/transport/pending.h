@@ -43,7 +43,7 @@ static inline void pending_run(struct soft_qp *qp)
 }
 
 /* Remove a queue pair that will be destroyed from the list. Callers must not hold its lock. */
-void pending_del(struct soft_qp *qp);
+void pending_remove(struct soft_qp *qp);
 
 /* Retry all queues of the list, and execute copies for peers. */
 void pending_try(void);

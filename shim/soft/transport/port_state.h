@@ -16,7 +16,7 @@
 void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns);
 
 /* Is @port down in the process whose segment is @seg? */
-static inline bool port_blocked(const struct shm_seg *seg, uint8_t port)
+static inline bool port_is_blocked(const struct shm_seg *seg, uint8_t port)
 {
 	return unlikely(__atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED)) &&
 	       __atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED) >> (port & 31) & 1;

@@ -186,8 +186,8 @@ static uint8_t receives_from(uint8_t type)
 /* Is one of the ports down? */
 static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
-	return port_blocked(segment_own, qp->attr.port_num) ||
-	       (r->peer && port_blocked(r->peer->seg, r->shm->port));
+	return port_is_blocked(segment_own, qp->attr.port_num) ||
+	       (r->peer && port_is_blocked(r->peer->seg, r->shm->port));
 }
 
 /*

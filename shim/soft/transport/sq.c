@@ -363,7 +363,7 @@ static ALWAYS_INLINE bool run_request(struct soft_qp *qp)
 		return false;
 	status = timed ? sq_fault_execute(qp, wr) : execute_request(qp, wr);
 	if (unlikely(qp->sq.rate) && status >= 0)
-		pace_sent(&qp->sq, wr->length);
+		pace_note_sent(&qp->sq, wr->length);
 	return unlikely(status < 0) ? defer_request(qp, wr, status)
 				    : finish_with_completion(qp, wr, status);
 }

@@ -225,7 +225,7 @@ static int read_source(struct soft_qp *qp, struct soft_remote *r, const struct i
 	if (!list_buffers(r, slot, length, &to))
 		return IBV_WC_LOC_PROT_ERR;
 	if (!list_source(qp, rvh, length, &from) ||
-	    (from.paged && !copy_list_bring_in(&from, false)))
+	    (from.paged && !copy_list_populate(&from, false)))
 		return IBV_WC_REM_ACCESS_ERR;
 	err = copy_put(r->peer, &from, &to);
 	return err == -EFAULT ? IBV_WC_LOC_PROT_ERR : deliver_copy_error(err);

@@ -103,7 +103,7 @@ static bool await_payload(struct soft_remote *r)
 	unsigned int n;
 
 	__atomic_add_fetch(&r->peer->seg->payload_asked, 1, __ATOMIC_RELAXED);
-	cqring_wake_land_thread(r->peer->seg);
+	cqring_wake_copy_thread(r->peer->seg);
 	for (n = 1; !has_payload_arrived(r); n++) {
 		sched_yield();
 		if (n % PROCESS_CHECKS == 0 && !may_arrive_soon(r, until))
@@ -112,7 +112,7 @@ static bool await_payload(struct soft_remote *r)
 	return true;
 }
 
-bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list)
+bool in_flight_is_overtaken_by(struct soft_remote *r, const struct copy_list *list)
 {
 	if (!overlaps_in_flight(r, list))
 		return false;

@@ -10,7 +10,7 @@
  * The entry that is being added has payload for @to. Remember the address range of all payload in
  * flight, from its lowest to its highest address.
  */
-static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_list *to)
+static ALWAYS_INLINE void in_flight_note(struct soft_remote *r, const struct copy_list *to)
 {
 	uintptr_t from, end;
 	unsigned int i;
@@ -26,15 +26,15 @@ static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_l
 	r->travels.pos = r->cq.shm->prod;
 }
 
-/* Like travel_overtaken(), if any payload is in flight. */
-bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
+/* Like in_flight_is_overtaken(), if any payload is in flight. */
+bool in_flight_is_overtaken_by(struct soft_remote *r, const struct copy_list *list);
 
 /*
  * Would RDMA to or from @list, memory of the receiver, overtake payload of earlier messages that is
  * still in flight? If so, wait until the receiver has copied the payload. True if that takes too
  * long: the request must be retried (EXECUTE_LATER).
  */
-static inline bool travel_overtaken(struct soft_remote *r, const struct copy_list *list)
+static inline bool in_flight_is_overtaken(struct soft_remote *r, const struct copy_list *list)
 {
-	return unlikely(r->travels.to) && travel_overtaken_by(r, list);
+	return unlikely(r->travels.to) && in_flight_is_overtaken_by(r, list);
 }

@@ -87,7 +87,7 @@ int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
 	for (i = 0; i < num_sge; i++) {
 		if (find_range(pd, &sg_list[i], write, &addr))
 			continue; /* deregistered in between */
-		err = pages_bring_in(addr, sg_list[i].length, write);
+		err = pages_populate(addr, sg_list[i].length, write);
 		if (err && flags & IBV_ADVISE_MR_FLAG_FLUSH)
 			return EFAULT;
 	}

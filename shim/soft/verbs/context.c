@@ -69,7 +69,7 @@ static void forget_inherited(void)
 	pthread_mutex_init(&soft_contexts_mutex, NULL);
 	soft_contexts = NULL;
 	pending_forget();
-	land_forget();
+	copy_thread_forget();
 	network_forget();
 	fault_unload();
 	latency_unload();
@@ -147,7 +147,7 @@ static void end_use(void)
 {
 	if (!--contexts) {
 		network_stop();
-		land_stop();
+		copy_thread_stop();
 	}
 	fabric_leave();
 }

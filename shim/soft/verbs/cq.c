@@ -68,7 +68,7 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init
 	shm->flags = flags_of(attr);
 	shm->async = to_context(cq->ex.context)->async;
 	shm->channel = channel ? channel->id : 0;
-	shm->written = !land_runs();
+	shm->written = !copy_thread_is_running();
 	cq->shm = shm;
 	if (shm->ring_off && shm->bounce_off)
 		err = cqring_find(segment_own, slot, &cq->ring);

@@ -89,7 +89,7 @@ EXPORT unsigned int verbatim_soft_faults_struck(void)
 
 EXPORT unsigned int verbatim_soft_memory_refused(void)
 {
-	return heap_refused();
+	return heap_count_refused();
 }
 
 static int raise_qp(struct soft_qp *qp, enum ibv_event_type type)

@@ -185,7 +185,7 @@ static void start_thread_locked(void)
 			poll_set_written(soft_cqs[i], false);
 }
 
-void land_expect(const struct peer *peer)
+void copy_thread_start_for(const struct peer *peer)
 {
 	if ((peer && peer->seg == segment_own) || __atomic_load_n(&running, __ATOMIC_RELAXED))
 		return;
@@ -195,13 +195,13 @@ void land_expect(const struct peer *peer)
 	pthread_mutex_unlock(&soft_mutex);
 }
 
-bool land_runs(void)
+bool copy_thread_is_running(void)
 {
 	return running;
 }
 
 /* End the thread. It sleeps on a word that peers can write: wake it until it has ended. */
-void land_stop(void)
+void copy_thread_stop(void)
 {
 	struct timespec limit;
 
@@ -209,14 +209,14 @@ void land_stop(void)
 		return;
 	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
 	do {
-		cqring_wake_land_thread(segment_own);
+		cqring_wake_copy_thread(segment_own);
 		clock_gettime(CLOCK_REALTIME, &limit);
 		limit.tv_sec++;
 	} while (pthread_timedjoin_np(lander, NULL, &limit) == ETIMEDOUT);
 	running = false;
 }
 
-void land_forget(void)
+void copy_thread_forget(void)
 {
 	running = false;
 }

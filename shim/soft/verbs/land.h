@@ -8,13 +8,13 @@
  * A connection to @peer, or with NULL to any process, is set up: from now on completions may have
  * payload.
  */
-void land_expect(const struct peer *peer);
+void copy_thread_start_for(const struct peer *peer);
 
 /* Is the copying thread running? Callers hold the object mutex. */
-bool land_runs(void);
+bool copy_thread_is_running(void);
 
 /* The last context is closed: end the thread. Callers must not hold the object mutex. */
-void land_stop(void);
+void copy_thread_stop(void);
 
 /* In a child: the thread was not inherited. */
-void land_forget(void);
+void copy_thread_forget(void);

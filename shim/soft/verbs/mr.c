@@ -60,14 +60,14 @@ static bool is_implicit(const struct mr_range *range)
  * Registration pins pages, so all of them are faulted in. With VERBATIM_SOFT_PAGES=lazy they are
  * faulted in when they are used, for programs that register much more memory than they use.
  */
-static int bring_in(const struct mr_range *range)
+static int populate_range(const struct mr_range *range)
 {
 	const char *pages = getenv("VERBATIM_SOFT_PAGES");
 	bool write = range->access & IBV_ACCESS_LOCAL_WRITE;
 
 	if (pages && !strcmp(pages, "lazy"))
-		return pages_bring_in_ends(range->memory, range->length, write);
-	return pages_bring_in(range->memory, range->length, write);
+		return pages_populate_ends(range->memory, range->length, write);
+	return pages_populate(range->memory, range->length, write);
 }
 
 int mr_check_memory(const struct mr_range *range)
@@ -86,7 +86,7 @@ int mr_check_memory(const struct mr_range *range)
 	if (!range->length && !(from % sysconf(_SC_PAGESIZE)))
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
-		return bring_in(range);
+		return populate_range(range);
 	return huge && !pages_are_huge(range->memory, range->length) ? EINVAL : 0;
 }
 

@@ -253,13 +253,13 @@ void qp_withdraw(struct soft_qp *qp)
 		xrc_withdraw(qp);
 		return;
 	}
-	pending_del(qp);
+	pending_remove(qp);
 	mcast_leave(qp);
 	registry_del_number(qp->shm->qpn);
 	if (leave)
 		registry_repeat_number(qp->shm->qpn);
 	reset_qp(qp, !leave);
-	pending_del(qp);
+	pending_remove(qp);
 	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
 	lock_take(&qp->shm->rq.lock);
 	pipe_purge(qp->shm->async, PIPE_QP, ibqp->handle, qp->shm->serial);
@@ -317,7 +317,7 @@ static void close_qp(struct soft_qp *qp)
 		qp_withdraw(qp);
 		return;
 	}
-	pending_del(qp);
+	pending_remove(qp);
 	registry_del_number(qp->shm->qpn);
 	__atomic_store_n(&soft_qps[qp->ex.qp_base.handle], NULL, __ATOMIC_RELEASE);
 }

@@ -323,13 +323,13 @@ static void expect_peer(const struct soft_qp *qp)
 	if (qp->wire)
 		return;
 	if (qp->shm->type == IBV_QPT_UD || qp->shm->type == IBV_QPT_RAW_PACKET) {
-		land_expect(NULL);
+		copy_thread_start_for(NULL);
 		return;
 	}
 	if (registry_find_qp(qp->attr.dest_qp_num, &peer, &slot) < 0)
 		return;
 	stage_expect(peer);
-	land_expect(peer);
+	copy_thread_start_for(peer);
 	registry_put_peer(peer);
 }
 

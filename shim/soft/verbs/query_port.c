@@ -35,7 +35,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 	if (!port)
 		return EINVAL;
 	all = port->attr;
-	if (port_blocked(segment_own, port_num) || inject_port_down(context, port_num)) {
+	if (port_is_blocked(segment_own, port_num) || inject_port_down(context, port_num)) {
 		all.state = IBV_PORT_DOWN;
 		all.phys_state = PHYS_DISABLED;
 	}

@@ -79,7 +79,7 @@ struct import {
 	bool asked;               /* its current address must be looked up */
 	const struct import *now; /* the result of the last look-up; NULL: not known */
 	bool blind;               /* a slot for it could not be written */
-	bool told;
+	bool reported;
 };
 
 static struct import imports[STUBS]; /* for functions of providers, stub i belongs to imports[i] */
@@ -298,14 +298,14 @@ static void look_up_pending(void)
 /* Report functions that may be called without being counted. */
 void import_report(void)
 {
-	static atomic_bool told;
+	static atomic_bool reported;
 
 	for (unsigned int i = 0; i < nimports; i++) {
-		if (imports[i].blind && !imports[i].told)
+		if (imports[i].blind && !imports[i].reported)
 			record_direct(imports[i].name, DIRECT_LINKED);
-		imports[i].told |= imports[i].blind;
+		imports[i].reported |= imports[i].blind;
 	}
-	if (missed && !atomic_exchange(&told, true))
+	if (missed && !atomic_exchange(&reported, true))
 		record_report_blind(BLIND_IMPORTS, NULL);
 }
 

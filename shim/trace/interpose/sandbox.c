@@ -322,11 +322,11 @@ static void unblock_reading(bool all, bool installed, const struct sock_fprog *f
 
 void sandbox_report(void)
 {
-	static _Atomic uint32_t told;
+	static _Atomic uint32_t reported;
 	uint32_t denied = permit_all_denied();
 
 	if (recorder.generation == recording_generation() && recording_is_on() &&
-	    (denied & ~atomic_fetch_or(&told, denied)))
+	    (denied & ~atomic_fetch_or(&reported, denied)))
 		record_report_blind(BLIND_SANDBOX, (void *)(uintptr_t)denied);
 }
 

@@ -216,7 +216,7 @@ void queue_clear(struct payload_queue *q)
 	spin_unlock(&q->lock);
 }
 
-void queue_post_begins(struct payload_queue *q)
+void queue_begin_post(struct payload_queue *q)
 {
 	if (!lock_queue(q))
 		return;
@@ -224,7 +224,7 @@ void queue_post_begins(struct payload_queue *q)
 	spin_unlock(&q->lock);
 }
 
-void queue_post_ends(struct payload_queue *q)
+void queue_end_post(struct payload_queue *q)
 {
 	if (!lock_queue(q))
 		return;

@@ -57,8 +57,8 @@ void queue_resize(struct payload_queue *queue, uint32_t max);
 void queue_clear(struct payload_queue *queue);
 
 /* A post begins; it has returned. In between, its requests are added. */
-void queue_post_begins(struct payload_queue *queue);
-void queue_post_ends(struct payload_queue *queue);
+void queue_begin_post(struct payload_queue *queue);
+void queue_end_post(struct payload_queue *queue);
 
 /* @request will be posted. */
 void queue_add_request(struct payload_queue *queue, const struct request *request);

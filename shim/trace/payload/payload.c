@@ -140,7 +140,7 @@ static void remember_buffers(struct wr_list *list, struct payload_queue *queue,
 			     const struct request *r)
 {
 	if (!list->queue)
-		queue_post_begins(queue);
+		queue_begin_post(queue);
 	list->queue = queue;
 	queue_add_request(queue, r);
 }

@@ -47,7 +47,7 @@ void payload_forget_built(const struct ibv_qp *qp, const struct builder *b);
 static inline void payload_end_post(struct wr_list *list)
 {
 	if (__builtin_expect(list->queue != NULL, 0))
-		queue_post_ends(list->queue);
+		queue_end_post(list->queue);
 }
 
 /*

@@ -395,7 +395,7 @@ static void close_ring(struct session *session, struct ring_slot *slot, struct r
 		       uint64_t ticks)
 {
 	trim_ring(session, ring);
-	/* pairs with the load in feed_ended(): all events were committed before */
+	/* pairs with the load in feed_has_ended(): all events were committed before */
 	atomic_store_explicit(&ring->head->closed, ticks, memory_order_release);
 	if (!permit_has(NEED_END))
 		return;

@@ -185,9 +185,9 @@ static bool overlaps_known_module(const struct loaded_file *found)
 /* Give up a file that cannot be stored: if it were written, it would be written with each stack. */
 static uint32_t give_up_module(const struct loaded_file *found)
 {
-	static atomic_bool told;
+	static atomic_bool reported;
 
-	if (!atomic_exchange(&told, true))
+	if (!atomic_exchange(&reported, true))
 		record_report_blind(BLIND_MODULES, (const void *)found->start);
 	return atomic_load(&serials);
 }

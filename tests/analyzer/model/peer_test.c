@@ -54,18 +54,18 @@ static void connect_to(uint32_t i, uint32_t other, int64_t time)
 
 static void expect_peers(uint32_t i, uint32_t other)
 {
-	assert_ptr_equal(peer_other(&peers, lives[i].peer), lives[other].peer);
-	assert_ptr_equal(peer_other(&peers, lives[other].peer), lives[i].peer);
+	assert_ptr_equal(peer_find_other(&peers, lives[i].peer), lives[other].peer);
+	assert_ptr_equal(peer_find_other(&peers, lives[other].peer), lives[i].peer);
 }
 
 TEST(peers_are_connected_to_each_other)
 {
-	assert_null(peer_other(&peers, lives[0].peer));
+	assert_null(peer_find_other(&peers, lives[0].peer));
 	connect_to(0, 1, 5);
-	assert_null(peer_other(&peers, lives[0].peer));
-	assert_null(peer_other(&peers, lives[1].peer));
+	assert_null(peer_find_other(&peers, lives[0].peer));
+	assert_null(peer_find_other(&peers, lives[1].peer));
 	connect_to(1, 2, 6);
-	assert_null(peer_other(&peers, lives[0].peer));
+	assert_null(peer_find_other(&peers, lives[0].peer));
 	connect_to(1, 0, 7);
 	expect_peers(0, 1);
 	assert_true(lives[0].peer->is_rc);
@@ -96,7 +96,7 @@ TEST(a_reset_ends_the_connection)
 	qps[1].set = 0;
 	peer_connect(&peers, &lives[1]);
 	assert_false(lives[1].peer->connected);
-	assert_null(peer_other(&peers, lives[0].peer));
+	assert_null(peer_find_other(&peers, lives[0].peer));
 	assert_null(peer_find_claimant(&peers, lives[0].peer));
 	connect_to(1, 0, 9);
 	expect_peers(0, 1);
@@ -159,7 +159,7 @@ TEST(what_is_gone_is_still_the_peer)
 	assert_null(was->life);
 	assert_int_equal(was->gone, 70);
 	assert_int_equal(was->destroyed.id.n, 40);
-	assert_ptr_equal(peer_other(&peers, lives[0].peer), was);
+	assert_ptr_equal(peer_find_other(&peers, lives[0].peer), was);
 	assert_ptr_equal(peer_find_former(&peers, lives[0].peer), was);
 	assert_null(peer_find_claimant(&peers, lives[0].peer));
 	assert_null(peer_find_at(&peers, 1, NUMBER + 1, &was->place));
@@ -186,9 +186,9 @@ TEST(an_earlier_one_of_the_number_is_not_the_peer)
 	connect_to(1, 0, 5);
 	peer_leave(&peers, &lives[1], 20);
 	connect_to(0, 1, 20);
-	assert_null(peer_other(&peers, lives[0].peer));
+	assert_null(peer_find_other(&peers, lives[0].peer));
 	connect_to(0, 1, 19);
-	assert_ptr_equal(peer_other(&peers, lives[0].peer), was);
+	assert_ptr_equal(peer_find_other(&peers, lives[0].peer), was);
 	assert_int_equal(peer_count_candidates(&peers, lives[0].peer), 1);
 	again.qp = &qp;
 	again.peer = NULL;
@@ -202,11 +202,11 @@ TEST(an_earlier_one_of_the_number_is_not_the_peer)
 			  .dest_qp_num = NUMBER,
 			  .rtr.time = 21 };
 	peer_connect(&peers, &again);
-	assert_ptr_equal(peer_other(&peers, lives[0].peer), again.peer);
+	assert_ptr_equal(peer_find_other(&peers, lives[0].peer), again.peer);
 	peer_leave(&peers, &again, 30);
 	assert_ptr_equal(peer_find_former(&peers, lives[0].peer)->life, NULL);
 	assert_int_equal(peer_find_former(&peers, lives[0].peer)->gone, 30);
-	assert_int_equal(peer_other(&peers, lives[0].peer)->gone, 30);
+	assert_int_equal(peer_find_other(&peers, lives[0].peer)->gone, 30);
 }
 
 /* Two that are there with one number: nobody is meant. */
@@ -223,7 +223,7 @@ TEST(several_of_a_number_are_no_peer)
 	assert_int_equal(peer_add(&peers, &twin, NULL), 0);
 	expect_peers(0, 1);
 	peer_connect(&peers, &twin);
-	assert_null(peer_other(&peers, lives[0].peer));
+	assert_null(peer_find_other(&peers, lives[0].peer));
 	peer_leave(&peers, &twin, 50);
 	expect_peers(0, 1);
 }

@@ -117,7 +117,7 @@ TEST(drain_takes_what_is_there)
 /* The thread that creates the ring was killed between the number and the file, or is slow. */
 static void mark_rings(void *arg)
 {
-	collector_mark(arg);
+	collector_mark_positions(arg);
 }
 
 /* A process that takes over reads them again from there. */
@@ -200,7 +200,8 @@ TEST(ring_that_is_found_late_catches_up_at_once)
 	while (clock_monotonic() < end)
 		;
 	put_event(&ring);
-	collector_keep_order(collector, 1, look_between, NULL); /* all events up to now were read */
+	collector_preserve_order(collector, 1, look_between,
+				 NULL); /* all events up to now were read */
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(taken_at_once, 2);
 	ring_close(&ring);
@@ -213,7 +214,7 @@ TEST(rings_are_read_evenly)
 	struct ring ring;
 
 	taken_at_once = 0;
-	collector_keep_order(collector, 1, look_between, NULL);
+	collector_preserve_order(collector, 1, look_between, NULL);
 	make_ring(&ring, next_number());
 	for (int i = 0; i < 3; i++) {
 		put_event(&ring);

@@ -66,7 +66,7 @@ static char *write_core(const char *script, struct core_file *core)
 	*core = (struct core_file){ .what = "stopped" };
 	assert_int_equal(core_begin(core, prefix, PID), 0);
 	assert_true(core->writer > 0);
-	assert_true(core_ended(core, true));
+	assert_true(core_has_ended(core, true));
 	assert_int_equal(core->writer, 0);
 	dup2(fd, STDERR_FILENO);
 	core_report(core);

@@ -43,7 +43,7 @@ TEST(nothing_is_there_until_it_is_published)
 
 TEST(what_is_published_is_read_once)
 {
-	struct live_state vitals = { .phase = VITALS_RUNNING, .nqueues = 1, .events = 7 }, got;
+	struct live_state vitals = { .phase = LIVE_RUNNING, .nqueues = 1, .events = 7 }, got;
 	uint32_t turn = 0;
 
 	assert_int_equal(live_page_write(fd, &vitals), 0);
@@ -90,9 +90,9 @@ TEST(nothing_in_it_is_believed)
 	memset(vitals.queues, 'x', sizeof(vitals.queues));
 	assert_int_equal(live_page_write(fd, &vitals), 0);
 	assert_int_equal(live_page_read(fd, &vitals, &turn), 1);
-	assert_int_equal(vitals.nqueues, VITALS_QUEUES);
-	assert_int_equal(vitals.nlatencies, VITALS_OPCODES);
-	assert_int_equal(strlen(vitals.queues[0].name), VITALS_NAME - 1);
+	assert_int_equal(vitals.nqueues, LIVE_QUEUES);
+	assert_int_equal(vitals.nlatencies, LIVE_OPCODES);
+	assert_int_equal(strlen(vitals.queues[0].name), LIVE_NAME - 1);
 }
 
 TEST(one_that_was_cut_off_is_an_error)
@@ -126,7 +126,7 @@ static void *publish_numbers(void *arg)
 	(void)arg;
 	for (uint64_t i = 1; i <= 2000; i++) {
 		vitals.events = i;
-		vitals.queues[VITALS_QUEUES - 1].all.errors = i;
+		vitals.queues[LIVE_QUEUES - 1].all.errors = i;
 		assert_int_equal(live_page_write(fd, &vitals), 0);
 	}
 	return NULL;
@@ -141,7 +141,6 @@ TEST(a_state_is_read_as_a_whole)
 	assert_int_equal(pthread_create(&writer, NULL, publish_numbers, NULL), 0);
 	while (vitals.events < 2000)
 		if (live_page_read(fd, &vitals, &turn) == 1)
-			assert_int_equal(vitals.events,
-					 vitals.queues[VITALS_QUEUES - 1].all.errors);
+			assert_int_equal(vitals.events, vitals.queues[LIVE_QUEUES - 1].all.errors);
 	pthread_join(writer, NULL);
 }

@@ -281,7 +281,7 @@ TEST(a_viewer_is_noticed_at_the_next_round)
 	assert_int_equal(nopen, 1);
 	assert_int_equal(extended_to, 900 * MS);
 	assert_int_equal(nshown, 1);
-	assert_int_equal(shown.phase, VITALS_BEHIND);
+	assert_int_equal(shown.phase, LIVE_BEHIND);
 	assert_int_equal(shown.all.data.requests, 1);
 	assert_int_equal(shown.time, 1000);
 	assert_int_equal(shown.seen, 1000 * MS);
@@ -315,7 +315,7 @@ TEST(rounds_and_publications_are_due_in_time)
 	now_ns++;
 	step_on(1200 * MS);
 	assert_int_equal(nshown, 2);
-	assert_int_equal(shown.phase, VITALS_RUNNING);
+	assert_int_equal(shown.phase, LIVE_RUNNING);
 	assert_int_equal(shown.time, 1100 * MS); /* the trace is counted so far */
 	assert_int_equal(shown.interval, 1000 * MS);
 }
@@ -326,7 +326,7 @@ TEST(a_window_at_the_start_is_empty)
 	has_page = asks = true;
 	step_on(100 * MS);
 	assert_int_equal(extended_to, 0);
-	assert_int_equal(shown.phase, VITALS_RUNNING);
+	assert_int_equal(shown.phase, LIVE_RUNNING);
 	step_round(100 * MS + 1);
 	assert_int_equal(extended_to, 1);
 }
@@ -352,7 +352,7 @@ TEST(an_awaited_viewer_gets_at_least_the_end)
 	step_on(1000 * MS);
 	assert_true(live_stats_has_viewer(vitals));
 	live_stats_finish(vitals);
-	assert_int_equal(shown.phase, VITALS_ENDED);
+	assert_int_equal(shown.phase, LIVE_ENDED);
 	assert_int_equal(shown.all.data.requests, 3);
 	assert_false(live_stats_has_viewer(vitals));
 }
@@ -378,7 +378,7 @@ TEST(the_end_counts_all)
 	assert_int_equal(nshown, 1);
 	assert_int_equal(nfinished, 1);
 	assert_int_equal(extended_to, INT64_MAX);
-	assert_int_equal(shown.phase, VITALS_ENDED);
+	assert_int_equal(shown.phase, LIVE_ENDED);
 	assert_int_equal(shown.time, 1010); /* of the trace, not of its last event */
 	assert_int_equal(shown.interval, 1010);
 	assert_int_equal(shown.events, 101);
@@ -395,7 +395,7 @@ TEST(the_end_counts_all)
 static void expect_failed(unsigned int n)
 {
 	assert_int_equal(nshown, n);
-	assert_int_equal(shown.phase, VITALS_FAILED);
+	assert_int_equal(shown.phase, LIVE_FAILED);
 	assert_false(live_stats_has_viewer(vitals));
 	assert_int_equal(nopen, 0);
 	assert_false(step_round(1000 * MS));
@@ -503,7 +503,7 @@ TEST(a_check_passes_its_events_on)
 	assert_false(step_on(1000 * MS));
 	assert_int_equal(nfollowing, 0);
 	assert_int_equal(shown.all.data.requests, 1);
-	assert_int_equal(shown.phase, VITALS_RUNNING);
+	assert_int_equal(shown.phase, LIVE_RUNNING);
 	live_stats_read_until(vitals, 2000);
 	assert_int_equal(nextended, 0);
 	asks = false; /* statistics are computed nevertheless */
@@ -515,7 +515,7 @@ TEST(a_check_passes_its_events_on)
 	assert_int_equal(nextended, 0);
 	assert_int_equal(shown.all.data.requests, 2);
 	live_stats_detach(vitals);
-	assert_int_equal(shown.phase, VITALS_ENDED);
+	assert_int_equal(shown.phase, LIVE_ENDED);
 	assert_int_equal(nopen, 0);
 }
 
@@ -719,9 +719,9 @@ TEST(the_busiest_queue_pairs_have_rows)
 	}
 	step_on(100 * MS);
 	assert_int_equal(shown.queues_of_all, OBJECTS);
-	assert_int_equal(shown.nqueues, VITALS_QUEUES);
+	assert_int_equal(shown.nqueues, LIVE_QUEUES);
 	assert_int_equal(shown.queues[0].object, OBJECTS);
-	assert_int_equal(shown.queues[VITALS_QUEUES - 1].object, OBJECTS - VITALS_QUEUES + 1);
+	assert_int_equal(shown.queues[LIVE_QUEUES - 1].object, OBJECTS - LIVE_QUEUES + 1);
 	queues[3].receive.requests =
 		2; /* since the last view: these queues precede others with higher totals */
 	queues[5].receive.completions = 1;

@@ -120,7 +120,7 @@ int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 	return 0;
 }
 
-bool core_ended(struct core_file *core, bool wait)
+bool core_has_ended(struct core_file *core, bool wait)
 {
 	if (!core_is_done && !wait)
 		return false;

@@ -64,7 +64,7 @@ struct story {
 
 struct followed {
 	struct check_settings check;
-	struct known *known;
+	struct suppressions *known;
 	struct alerts *alerts;
 	struct live_stats *vitals;
 	struct watch *watch;
@@ -124,7 +124,7 @@ static void end_following(struct followed *f, bool has_metrics)
 	printed_end(&out);
 	text_addf(&out, "found %d\n", found);
 	alerts_free(f->alerts);
-	known_close(f->known);
+	suppressions_close(f->known);
 	if (has_metrics)
 		put_metrics();
 	else

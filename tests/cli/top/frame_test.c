@@ -19,7 +19,7 @@ static void fill_state(void)
 	struct live_totals totals = { make_largest(), UINT64_MAX, UINT64_MAX, UINT64_MAX,
 				      UINT64_MAX,     UINT64_MAX, UINT64_MAX, INT64_MAX };
 
-	vitals = (struct live_state){ .phase = VITALS_BEHIND,
+	vitals = (struct live_state){ .phase = LIVE_BEHIND,
 				      .one_of = 2,
 				      .time = 1,
 				      .seen = INT64_MAX,
@@ -31,13 +31,13 @@ static void fill_state(void)
 				      .threads = UINT32_MAX,
 				      .all = totals,
 				      .since = totals,
-				      .nlatencies = VITALS_OPCODES,
-				      .nqueues = VITALS_QUEUES,
+				      .nlatencies = LIVE_OPCODES,
+				      .nqueues = LIVE_QUEUES,
 				      .queues_of_all = UINT32_MAX };
-	for (int i = 0; i < VITALS_OPCODES; i++)
+	for (int i = 0; i < LIVE_OPCODES; i++)
 		vitals.latencies[i] = (struct live_latency){ UINT32_MAX, UINT64_MAX, INT64_MAX,
 							     INT64_MAX, INT64_MAX };
-	for (int i = 0; i < VITALS_QUEUES; i++) {
+	for (int i = 0; i < LIVE_QUEUES; i++) {
 		vitals.queues[i] = (struct live_queue){
 			.process = 65536,
 			.all = make_largest(),
@@ -46,7 +46,7 @@ static void fill_state(void)
 			.receive = { 32768, 32768, true },
 			.latency = { 0, 1, INT64_MAX, INT64_MAX, INT64_MAX },
 		};
-		memset(vitals.queues[i].name, 'q', VITALS_NAME - 1);
+		memset(vitals.queues[i].name, 'q', LIVE_NAME - 1);
 	}
 }
 
@@ -76,7 +76,7 @@ TEST(there_are_no_more_lines_than_the_terminal_has)
 TEST(names_cannot_move_the_cursor)
 {
 	fill_state();
-	snprintf(vitals.queues[0].name, VITALS_NAME, "\033[2J\n\x9b");
+	snprintf(vitals.queues[0].name, LIVE_NAME, "\033[2J\n\x9b");
 	screen_frame_fill(&vitals, "\033]0;x\a\xc3\xbc.db", "\r\nprog\t\xe2\x80\xae", FRAME_TRAFFIC,
 			  80, FRAME_LINES, &frame);
 	for (unsigned int i = 0; i < frame.n; i++)
@@ -99,7 +99,7 @@ TEST(queues_are_sorted)
 {
 	vitals = (struct live_state){ .nqueues = 4 };
 	for (int i = 0; i < 4; i++)
-		snprintf(vitals.queues[i].name, VITALS_NAME, "q%d", i);
+		snprintf(vitals.queues[i].name, LIVE_NAME, "q%d", i);
 	vitals.queues[1].all.errors = 3;
 	vitals.queues[2].latency.most_of_all = 9;
 	vitals.queues[3].receive = (struct live_depth){ 5, 9, true };
@@ -125,7 +125,7 @@ TEST(what_is_not_certain_is_not_shown)
 /* Earlier recorded events have not been counted yet: their number is not 0. */
 TEST(what_is_not_counted_yet_is_not_0)
 {
-	static const struct live_state behind = { .phase = VITALS_BEHIND, .seen = 1000000 };
+	static const struct live_state behind = { .phase = LIVE_BEHIND, .seen = 1000000 };
 	struct live_state idle = behind;
 
 	screen_frame_fill(&behind, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
@@ -133,7 +133,7 @@ TEST(what_is_not_counted_yet_is_not_0)
 		assert_non_null(strchr(frame.lines[i].text, '?'));
 		assert_null(strstr(frame.lines[i].text, " 0"));
 	}
-	idle.phase = VITALS_RUNNING;
+	idle.phase = LIVE_RUNNING;
 	screen_frame_fill(&idle, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
 	for (unsigned int i = 4; i <= 8; i++)
 		assert_null(strchr(frame.lines[i].text, '?'));
@@ -174,7 +174,7 @@ TEST(frames_are_as_expected)
 {
 	struct text all = { 0 };
 
-	vitals = (struct live_state){ .phase = VITALS_RUNNING,
+	vitals = (struct live_state){ .phase = LIVE_RUNNING,
 				      .one_of = 1,
 				      .time = 5000000000,
 				      .seen = 6500000000,
@@ -203,7 +203,7 @@ TEST(frames_are_as_expected)
 							.latency = make_latency(0, 6, 2000),
 							.gone = i == 2 };
 	put_frame(&all, &vitals, 40);
-	vitals.phase = VITALS_BEHIND;
+	vitals.phase = LIVE_BEHIND;
 	vitals.one_of = 4;
 	vitals.lost = 1;
 	vitals.processes = vitals.queues_of_all = 2;
@@ -219,7 +219,7 @@ static const char *shown_number(uint64_t n)
 {
 	static char text[16];
 
-	vitals = (struct live_state){ .phase = VITALS_RUNNING, .all.data.requests = n };
+	vitals = (struct live_state){ .phase = LIVE_RUNNING, .all.data.requests = n };
 	screen_frame_fill(&vitals, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
 	assert_int_equal(sscanf(frame.lines[5].text, "all %15s", text), 1);
 	return text;

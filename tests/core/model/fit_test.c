@@ -12,12 +12,12 @@ static const struct fit_case {
 	enum placed there, back;
 	bool one, two;
 } cases[] = {
-	{ PLACED_THERE, PLACED_THERE, true, true },
-	{ PLACED_THERE, PLACED_PERHAPS, true, false },
-	{ PLACED_PERHAPS, PLACED_THERE, true, false },
+	{ PLACED_AT_PORT, PLACED_AT_PORT, true, true },
+	{ PLACED_AT_PORT, PLACED_PERHAPS, true, false },
+	{ PLACED_PERHAPS, PLACED_AT_PORT, true, false },
 	{ PLACED_PERHAPS, PLACED_PERHAPS, true, false },
-	{ PLACED_ELSEWHERE, PLACED_THERE, false, false },
-	{ PLACED_THERE, PLACED_ELSEWHERE, false, false },
+	{ PLACED_ELSEWHERE, PLACED_AT_PORT, false, false },
+	{ PLACED_AT_PORT, PLACED_ELSEWHERE, false, false },
 };
 
 TEST(two_hosts_must_be_known_to_fit)

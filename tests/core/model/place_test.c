@@ -44,7 +44,7 @@ TEST(only_addresses_of_one_family_contradict)
 	for (int i = 0; i < 4; i++) {
 		for (int j = 0; j < 4; j++)
 			assert_int_equal(place_compare(&all[i], &all[j]),
-					 i == j ? PLACED_THERE : PLACED_PERHAPS);
+					 i == j ? PLACED_AT_PORT : PLACED_PERHAPS);
 		other = all[i];
 		other.lid ^= 2;
 		other.gid[15] ^= 2;

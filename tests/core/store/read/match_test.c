@@ -566,7 +566,7 @@ static void add_old_qp(void)
 				     .asked_send_wr = HELD,
 				     .max_recv_wr = HELD };
 
-	match_set_kept_from(match, 0);
+	match_set_stored_from(match, 0);
 	match_add_qp(match, QP, &qp);
 }
 

@@ -58,7 +58,7 @@ TEST(each_need_finds_its_calls)
 		int n = 0;
 
 		assert_int_equal(
-			requirement_each_call(trace, (enum requirement_kind)what, count_call, &n),
+			requirement_visit_calls(trace, (enum requirement_kind)what, count_call, &n),
 			0);
 		assert_int_equal(n, what == NEEDING_ATOMICS);
 	}
@@ -66,9 +66,9 @@ TEST(each_need_finds_its_calls)
 
 TEST(error_of_the_callback_is_returned)
 {
-	assert_int_equal(requirement_each_call(trace, NEEDING_ATOMICS, refuse_call, NULL),
+	assert_int_equal(requirement_visit_calls(trace, NEEDING_ATOMICS, refuse_call, NULL),
 			 -ENOBUFS);
-	assert_int_equal(requirement_each_call(trace, NEEDING_XRC, refuse_call, NULL), 0);
+	assert_int_equal(requirement_visit_calls(trace, NEEDING_XRC, refuse_call, NULL), 0);
 }
 
 TEST(objects_are_counted_in_all_and_at_a_time)

@@ -23,7 +23,7 @@ static int close_db(void **state)
 
 FIXTURE(open_db, close_db);
 
-static int by_value(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -58,7 +58,7 @@ static void compare_all(double *values, size_t n)
 		sqlite3_reset(stmt);
 	}
 	sqlite3_finalize(stmt);
-	qsort(values, n, sizeof(*values), by_value);
+	qsort(values, n, sizeof(*values), compare_values);
 	for (size_t i = 0; i < sizeof(ps) / sizeof(*ps); i++) {
 		double at = ps[i] / 100 * (double)(n - 1);
 		size_t low = (size_t)at, high = low + 1 < n ? low + 1 : low;

@@ -173,11 +173,11 @@ enum { TYPES = sizeof(types) / sizeof(*types) };
 
 static void send_message(const char *what, const struct cm_msg *msg, uint32_t serial)
 {
-	struct cm_name to = { .node = (uint32_t)CM_AWAY, .serial = serial };
+	struct cm_name to = { .node = (uint32_t)CM_REMOTE, .serial = serial };
 
 	inet_pton(AF_INET6, "fd00::2", to.away);
 	text_addf(&out, "send type %u, %s\n", msg->type, what);
-	cm_away_send(&to, msg);
+	cm_remote_send(&to, msg);
 }
 
 static void send_all(void)

@@ -139,7 +139,7 @@ static void show_id(int err, const struct cm_id *id)
 	show_address("src", &id->src);
 	show_address("dst", &id->dst);
 	text_addf(&out, "%s%s", id->device ? " device" : "", id->afonly ? " afonly" : "");
-	if (id->peer.node == (uint32_t)CM_AWAY)
+	if (id->peer.node == (uint32_t)CM_REMOTE)
 		text_addf(&out, " away %02x%02x", id->peer.away[14], id->peer.away[15]);
 	text_addf(&out, "\n");
 }

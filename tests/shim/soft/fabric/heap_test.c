@@ -67,7 +67,7 @@ static void use_extents(void)
 	HOLDS(heap_alloc(4 * PAGE) == a);
 	heap_free(0, PAGE);
 	HOLDS(heap_alloc(PAGE) == d + 2 * PAGE);
-	HOLDS(heap_refused() == 0);
+	HOLDS(heap_count_refused() == 0);
 	heap_free(a, 4 * PAGE);
 	heap_free(c + PAGE, PAGE);
 	heap_free(d, 3 * PAGE);
@@ -108,13 +108,13 @@ static void exceed_limit(void)
 		last = off;
 		n++;
 	}
-	HOLDS(n > 0 && n <= 64 && heap_refused() == 1);
+	HOLDS(n > 0 && n <= 64 && heap_count_refused() == 1);
 	HOLDS(last + PAGE <= sizeof(struct shm_seg) + PAGE + 64 * PAGE);
 	HOLDS(last + 2 * PAGE > sizeof(struct shm_seg) + 64 * PAGE);
-	HOLDS(!heap_alloc(1) && heap_refused() == 2);
+	HOLDS(!heap_alloc(1) && heap_count_refused() == 2);
 	heap_free(last, PAGE);
-	HOLDS(heap_alloc(2 * PAGE) == 0 && heap_refused() == 3);
-	HOLDS(heap_alloc(PAGE) == last && heap_refused() == 3);
+	HOLDS(heap_alloc(2 * PAGE) == 0 && heap_count_refused() == 3);
+	HOLDS(heap_alloc(PAGE) == last && heap_count_refused() == 3);
 }
 
 TEST(the_limit_is_kept)

@@ -127,7 +127,7 @@ static void compare_memory(struct runner *r, char *reason)
 				return;
 }
 
-static int by_serial(const void *a, const void *b)
+static int compare_serials(const void *a, const void *b)
 {
 	uint32_t x = ((const struct completion *)a)->wr_id;
 	uint32_t y = ((const struct completion *)b)->wr_id;
@@ -135,7 +135,7 @@ static int by_serial(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int by_object(const void *a, const void *b)
+static int compare_objects(const void *a, const void *b)
 {
 	const struct happening *x = a, *y = b;
 
@@ -153,11 +153,11 @@ static void log_step(struct runner *r, const struct step *s)
 	fputs("\n\t= ", r->log);
 	*now = r->world.board->result;
 	if (s->op == OP_DRAIN)
-		qsort(now->wc, now->num, sizeof(now->wc[0]), by_serial);
+		qsort(now->wc, now->num, sizeof(now->wc[0]), compare_serials);
 	if (s->op == OP_ASYNC_EVENTS) {
 		if (r->model->overrun)
 			now->num = 0;
-		qsort(now->event, now->num, sizeof(now->event[0]), by_object);
+		qsort(now->event, now->num, sizeof(now->event[0]), compare_objects);
 	}
 	result_print(r->log, s, now);
 	fputc('\n', r->log);

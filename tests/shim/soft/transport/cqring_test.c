@@ -190,7 +190,7 @@ TEST(a_call_is_counted)
 {
 	uint32_t calls = segment_own->payload_waits;
 
-	cqring_wake_land_thread(segment_own);
+	cqring_wake_copy_thread(segment_own);
 	assert_int_equal(segment_own->payload_waits, calls + 1);
 }
 

@@ -14,7 +14,7 @@ TEST(a_queue_waits_until_only_a_burst_is_left)
 	pace_set(&sq, RATE, BURST);
 	assert_false(pace_holds(&sq));
 	assert_int_not_equal(sq.wait, WAIT_HELD);
-	pace_sent(&sq, LONG); /* 1000 s */
+	pace_note_sent(&sq, LONG); /* 1000 s */
 	assert_true(pace_holds(&sq));
 	assert_int_equal(sq.wait, WAIT_HELD);
 	assert_int_equal(sq.wait_until, sq.paced - (uint64_t)BURST * BYTE_NS);
@@ -27,9 +27,9 @@ TEST(messages_follow_each_other)
 
 	(void)state;
 	pace_set(&sq, RATE, BURST);
-	pace_sent(&sq, LONG);
+	pace_note_sent(&sq, LONG);
 	first = sq.paced;
-	pace_sent(&sq, 8);
+	pace_note_sent(&sq, 8);
 	assert_int_equal(sq.paced - first, 8 * BYTE_NS);
 }
 
@@ -39,7 +39,7 @@ TEST(what_is_within_a_burst_does_not_wait)
 
 	(void)state;
 	pace_set(&sq, RATE, 2 * LONG);
-	pace_sent(&sq, LONG);
+	pace_note_sent(&sq, LONG);
 	assert_false(pace_holds(&sq));
 }
 
@@ -49,12 +49,12 @@ TEST(another_rate_counts_at_once)
 
 	(void)state;
 	pace_set(&sq, RATE, BURST);
-	pace_sent(&sq, LONG);
+	pace_note_sent(&sq, LONG);
 	assert_true(pace_holds(&sq));
 	pace_set(&sq, 2 * RATE, BURST);
 	assert_int_equal(sq.wait_until, 0);
 	assert_false(pace_holds(&sq));
-	pace_sent(&sq, LONG);
+	pace_note_sent(&sq, LONG);
 	assert_true(pace_holds(&sq));
 	assert_int_equal(sq.wait_until, sq.paced - (uint64_t)BURST * BYTE_NS / 2);
 }

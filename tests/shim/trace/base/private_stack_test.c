@@ -71,7 +71,7 @@ struct walk {
 	int n;
 };
 
-static void walk_back(void *arg)
+static void take_backtrace(void *arg)
 {
 	struct walk *walk = arg;
 
@@ -84,7 +84,7 @@ TEST(the_caller_is_found_from_there)
 	struct walk walk;
 	bool found = false;
 
-	private_stack_call(walk_back, &walk);
+	private_stack_call(take_backtrace, &walk);
 	for (int i = 0; i < walk.n; i++)
 		found |= walk.frames[i] == caller;
 	assert_true(found);

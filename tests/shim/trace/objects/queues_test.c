@@ -101,9 +101,9 @@ TEST(posts_of_threads_one_after_the_other_are_in_order)
 
 	make_queue(&q, 8, false);
 	for (uint64_t i = 1; i <= 8; i++) {
-		queue_post_begins(&q);
+		queue_begin_post(&q);
 		put_request(&q, 7, i);
-		queue_post_ends(&q);
+		queue_end_post(&q);
 	}
 	for (uint64_t i = 1; i <= 8; i++)
 		assert_int_equal(get_request(&q, 7, &why), i);
@@ -116,23 +116,23 @@ TEST(posts_that_overlap_are_in_doubt_until_all_are_complete)
 	struct payload_queue q;
 
 	make_queue(&q, 8, false);
-	queue_post_begins(&q);
-	queue_post_begins(&q);
+	queue_begin_post(&q);
+	queue_begin_post(&q);
 	put_request(&q, 7, 2);
 	put_request(&q, 7, 1);
-	queue_post_ends(&q);
-	queue_post_ends(&q);
-	queue_post_begins(&q);
+	queue_end_post(&q);
+	queue_end_post(&q);
+	queue_begin_post(&q);
 	put_request(&q, 7, 3);
-	queue_post_ends(&q);
+	queue_end_post(&q);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(get_request(&q, 7, &why), 0);
 		assert_int_equal(why, PAYLOAD_AMBIGUOUS);
 	}
-	queue_post_begins(&q);
+	queue_begin_post(&q);
 	put_request(&q, 7, 4);
 	put_request(&q, 7, 5);
-	queue_post_ends(&q);
+	queue_end_post(&q);
 	assert_int_equal(get_request(&q, 7, &why), 4);
 	assert_int_equal(get_request(&q, 7, &why), 5);
 	queue_begin(&q, 0, 0, false);
@@ -145,9 +145,9 @@ TEST(an_empty_queue_is_no_order_for_posts_that_overlap)
 	struct payload_queue q;
 
 	make_queue(&q, 8, false);
-	queue_post_begins(&q);
+	queue_begin_post(&q);
 	put_request(&q, 7, 1);
-	queue_post_begins(&q);
+	queue_begin_post(&q);
 	assert_int_equal(get_request(&q, 7, &why), 1);
 	put_request(&q, 7, 2);
 	put_request(&q, 7, 3);
