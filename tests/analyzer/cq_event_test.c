@@ -110,7 +110,7 @@ static void check_hazard_text(struct story *s, const char *text)
 	story_end(s);
 }
 
-/* The thread is stopped in its call, when the event of the message has come or is about to come. */
+/* The thread is stopped in its call when the event of the message has come or is about to come. */
 TEST(a_stopped_thread_has_lost_no_event)
 {
 	struct stored_sample sample = { .doing = "nothing", .state = "T" };

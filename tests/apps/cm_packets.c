@@ -141,7 +141,7 @@ static void accept_connection(struct rdma_cm_id *id, int kind)
 	told.uc_qpn = uc->qp_num;
 	MUST(rdma_accept(id, &param));
 	await_event(RDMA_CM_EVENT_ESTABLISHED);
-	connect_uc(id, uc, id->qp->qp_num); /* the UC queue pair does not send */
+	connect_uc(id, uc, id->qp->qp_num); /* this end does not send */
 	take_disconnection(id);
 	MUST(ibv_destroy_qp(uc));
 	destroy_qp(id);

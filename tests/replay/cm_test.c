@@ -47,7 +47,7 @@ TEST(a_trace_without_librdmacm_needs_none)
 	cm_clear(&replay, 0);
 	cm_fini(&replay);
 	assert_int_equal(cm_replay(&replay, add_call(VERB_rdma_connect, END, "{}", NULL)), 0);
-	cm_ibv_device.transport_type = IBV_TRANSPORT_IWARP; /* but queue pairs of iWARP do */
+	cm_ibv_device.transport_type = IBV_TRANSPORT_IWARP; /* iWARP needs librdmacm */
 	load_error = -ENOENT;
 	begin_replay(false);
 	expect_log("");

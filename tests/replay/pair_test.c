@@ -730,7 +730,7 @@ TEST(datagrams_have_the_numbers_of_the_other_host)
 	assert_int_equal(pair_find_source(&replay, &wc), 0x99);
 	recorded = OWN; /* this half has that number, too */
 	assert_int_equal(pair_find_source(&replay, &wc), 0);
-	recorded = MINE; /* but it does not send to itself */
+	recorded = MINE; /* MINE does not send to itself */
 	assert_int_equal(pair_find_source(&replay, &wc), 0x99);
 	*log_text = 0;
 }

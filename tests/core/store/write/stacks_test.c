@@ -50,7 +50,7 @@ TEST(a_stack_has_one_number)
 	for (uint64_t i = 0; i < 5000; i++)
 		assert_int_equal(number_stack(process, 0, i), ids[i]);
 	assert_int_equal(ids[4999], 5000);
-	/* also where its place in the table is that of an equal one of another process */
+	/* an equal stack of another process hashes to the same place, and gets another number */
 	for (uint64_t i = 0; i < 5000; i++)
 		assert_int_equal(number_stack(other, 0, i), 5001 + i);
 	for (uint64_t i = 0; i < 5000; i++)

@@ -298,7 +298,7 @@ TEST(request_that_waits_can_be_given_up)
 	assert_int_equal(destroy_id(e->a, datagram), 2);
 	e->listener = make_listener(e->b, RDMA_PS_TCP, 2, 1);
 	make_listener(e->b, RDMA_PS_UDP, 3, 1);
-	/* and when the last has waited as long as one does */
+	/* the last request times out after as long as each other one */
 	expect_event(e->a, 10, CM_EVENT_REJECTED, 8);
 	no_event(e->a);
 	no_event(e->b);

@@ -55,7 +55,7 @@ TEST(a_number_comes_back)
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	assert_ptr_equal(endpoints_of_number(&one, 5), endpoints_find(&b));
-	/* and so does an address */
+	/* an address is reused, too */
 	b.qp_num = 6;
 	endpoints_add_qp(&b, &cap, false, true);
 	assert_null(endpoints_of_number(&one, 5));
