@@ -17,9 +17,9 @@ struct pass {
 	uint32_t process;                /* the process that ends */
 	int64_t now;
 	uint32_t ended; /* processes whose end was passed, after the last event */
-	/* the pass ends at a time, at which no process ends; may be set after pass_init() */
+	/* the pass ends before the end of the trace: no process ends then; may be set later */
 	bool cut;
-	bool keeps; /* processes must not be ended: the model keeps their objects */
+	bool keeps; /* do not end processes: the model must still have their objects */
 };
 
 /*

@@ -20,7 +20,7 @@ struct listing {
 	struct text before;              /* variables and tables, before the body */
 	unsigned int ntables, nturns;    /* turn1, turn2... must be declared */
 	bool *named;                     /* by text: does it contain its event's name? */
-	/* by text: distance from the previous event to its own, in a loop that counts */
+	/* by text: most frequent number of events from the previous one to its own, in a loop */
 	int64_t *steps;
 	struct map
 		written; /* tables, by a hash of their contents: position in `before` and number */

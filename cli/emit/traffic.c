@@ -330,7 +330,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	phrase_addf(phrase, ", .src_qp = %s_num", names_variable(maker->program, from, name));
 }
 
-/* Begin the call that expects a completion, up to the CQ. */
+/* Write the call that expects a completion, up to and including the argument for the CQ. */
 static void begin_expect_call(struct maker *maker, const struct poll *poll, const struct wc *wc)
 {
 	struct program *program = maker->program;

@@ -550,7 +550,7 @@ static bool add_bound(struct call_cursor *cursor, char letter, sqlite3_value *va
 		b->thread = v;
 	} else if (letter == 'o') {
 		if (v <= 0 || (b->object && b->object != v))
-			return v <= 0; /* SQLite checks 0 and less itself */
+			return v <= 0; /* comparisons with 0 or less are left to SQLite */
 		b->object = v;
 	} else if (strchr("GL", letter)) {
 		if (v == (letter == 'G' ? INT64_MAX : INT64_MIN))

@@ -56,7 +56,7 @@ void queue_resize(struct payload_queue *queue, uint32_t max);
 /* RESET: no request is outstanding. */
 void queue_clear(struct payload_queue *queue);
 
-/* A post begins; it has returned. In between, its requests are added. */
+/* Call these before and after a post; add its requests in between. */
 void queue_begin_post(struct payload_queue *queue);
 void queue_end_post(struct payload_queue *queue);
 
