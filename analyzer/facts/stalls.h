@@ -43,7 +43,7 @@ void stalls_free(struct stalls *stalls);
 /* The application has forked a process. */
 void stalls_note_fork(struct stalls *stalls, const struct trace_event *event);
 
-/* The application calls a control verb; has posted requests; has polled a CQ. */
+/* The application calls a control verb, has posted requests, or has polled a CQ. */
 void stalls_note_call(struct stalls *stalls, const struct trace_event *event);
 void stalls_note_post(struct stalls *stalls, struct model *model, const struct trace_event *event);
 void stalls_note_poll(struct stalls *stalls, const struct trace_event *event);

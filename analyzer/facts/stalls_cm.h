@@ -16,7 +16,7 @@ struct stalls_cm *stalls_cm_new(struct trace *trace);
 /* Accepts NULL. */
 void stalls_cm_free(struct stalls_cm *cm);
 
-/* The application calls librdmacm; the call has returned. */
+/* Call these when the application calls librdmacm, and when that call has returned. */
 void stalls_cm_note_call(struct stalls_cm *cm, const struct trace_event *event);
 void stalls_cm_note_return(struct stalls_cm *cm, const struct trace_event *event);
 

@@ -18,13 +18,13 @@ struct thread_sets *thread_sets_new(void);
 /* Accepts NULL. */
 void thread_sets_free(struct thread_sets *sets);
 
-/* The application has posted requests; has polled a CQ. */
+/* The application has posted requests, or has polled a CQ. */
 void thread_sets_note_post(struct thread_sets *sets, const struct trace_event *event);
 void thread_sets_note_poll(struct thread_sets *sets, const struct trace_event *event);
 
 /*
  * The sets of @process, which ends: one thread of each; @note: what the threads do. Returns their
- * number; 0: the threads cannot be told apart.
+ * number; 0: the threads cannot be distinguished.
  */
 size_t thread_sets_find(struct thread_sets *sets, struct model *model, uint32_t process,
 			const struct activity_note *note, uint32_t ret[THREAD_SETS]);

@@ -85,7 +85,7 @@ struct peer {
 	bool reads_refused;   /* STATE-005 was reported for it */
 	bool compared;        /* its attributes were compared with those of the other end */
 	bool alone;           /* it was reconnected; the other end was not */
-	bool behind;          /* and that had sent messages before */
+	bool behind;          /* @alone, and the other end had sent messages before */
 	unsigned int stalls;  /* sends that found no receive and took a multiple of 655.36 ms */
 	int64_t stalled;      /* when the last of these completed */
 	bool slow;            /* a send that found a receive took such a time, too */

@@ -95,7 +95,7 @@ static inline bool is_named(const struct json_node *node, const char *name)
 	return node->name && node->name[0] == name[0] && !strcmp(node->name, name);
 }
 
-/* The number after the last '_' of "IBV_QPS_RTR" and "IBV_MTU_1024"; the value of a number. */
+/* The value of a number, or of the name of a state or an MTU: "IBV_QPS_RTR", "IBV_MTU_1024". */
 static int64_t read_enum(const struct json_node *node)
 {
 	const char *last;

@@ -133,7 +133,7 @@ bool qp_read_path(const struct args *args, struct qp_path *ret_path);
 /* An address handle, @life, was created by @verb with @args. 0 or -ENOMEM. */
 int qp_note_ah_created(struct life *life, enum verb verb, const struct args *args);
 
-/* A modify of @life has begun; it has returned, with success or not. */
+/* Call these when a modify of @life begins, and when it has returned, with success or not. */
 void qp_begin_modify(struct life *life);
 void qp_note_modified(struct life *life, const struct trace_event *event);
 

@@ -11,7 +11,7 @@ bool refused_explain_cq(const struct refused *r, char *text, size_t size);
 bool refused_explain_fields(const struct refused *r, char *text, size_t size);
 bool refused_explain_srq(const struct refused *r, char *text, size_t size);
 
-/* Registration: flags that need another; unmapped memory. */
+/* Registrations: an access flag that needs another one, and memory that is not mapped. */
 bool refused_explain_rights(const struct refused *r, char *text, size_t size);
 bool refused_explain_access(const struct refused *r, char *text, size_t size);
 bool refused_explain_dmabuf(const struct refused *r, char *text, size_t size);

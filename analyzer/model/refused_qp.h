@@ -14,7 +14,7 @@ bool refused_explain_path(const struct refused *r, char *text, size_t size);
 /* ETIMEDOUT on Ethernet: no port has the address */
 bool refused_explain_resolution(const struct refused *r, char *text, size_t size);
 
-/* ibv_bind_mw(), EINVAL: the state; the range. */
+/* ibv_bind_mw(), EINVAL: the state of the queue pair, or the range of the window. */
 bool refused_explain_bind(const struct refused *r, char *text, size_t size);
 
 /*
