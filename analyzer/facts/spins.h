@@ -9,7 +9,7 @@
 struct model;
 
 /*
- * What @process spun on until its last post: the word of a compare-and-swap, and who else used it.
- * The caller frees the text; NULL: nothing, or no memory.
+ * What @process spun on until its last post: the word of a compare-and-swap, and which other
+ * processes used it. The caller frees the text; NULL: nothing, or no memory.
  */
 char *spins_describe(const struct model *model, uint32_t process);

@@ -182,7 +182,7 @@ uint16_t cm_find_port(const char *address)
 	return colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
-/* Note what a successful call tells about its identifier. */
+/* Note what a successful call shows about its identifier. */
 static void note_use(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;

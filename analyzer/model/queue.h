@@ -31,7 +31,7 @@ struct same_wr_id;
 enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
 	QUEUE_RECEIVED = 16,  /* remembered buffers of datagrams */
-	QUEUE_REFUSED = 16,   /* refused requests that are kept */
+	QUEUE_REFUSED = 16,   /* refused requests that are stored */
 	QUEUE_BURST = 256,    /* completions of a large poll */
 	QUEUE_LOOKS = 4,      /* remembered polls of a CQ */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */

@@ -30,7 +30,7 @@ struct kernel_object {
 	uint8_t type, state;   /* queue pair: enum ibv_qp_type, ibv_qp_state; id: of the kernel */
 	uint32_t cqe;          /* CQ */
 	uint64_t users;        /* CQ, PD: objects that use it */
-	uint32_t lkey, rkey;   /* region, if the kernel tells */
+	uint32_t lkey, rkey;   /* region; 0: not reported by the kernel */
 	uint64_t iova, length; /* region */
 };
 

@@ -204,7 +204,7 @@ static bool is_wanted(const struct torture *t, const struct failure *failure)
 	return !t->set->only || strstr(line, t->set->only);
 }
 
-/* Keep the trace of a run as DIR/N.db. */
+/* Store the trace of a run as DIR/N.db. */
 static int store_trace(const struct torture *t, const struct run *run,
 		       const struct failure *failure)
 {
@@ -545,7 +545,7 @@ static void remove_scratch(const struct torture *t)
 
 	init_run_at(t, &all, 0, "");
 	run_remove(&all);
-	rmdir(t->set->folder); /* unless a trace was kept */
+	rmdir(t->set->folder); /* fails if a trace was stored in it */
 }
 
 static int choose_device(struct settings *set)

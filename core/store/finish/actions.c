@@ -20,7 +20,7 @@ struct device_name {
 	char *name;        /* NULL: not known, or moved to an object */
 };
 
-/* Not by malloc(), which might keep what is freed. */
+/* Not by malloc(), which might not return freed memory to the system. */
 static int add_block(struct actions *actions)
 {
 	struct action **block = vec_push(actions->blocks, actions->nblocks);
