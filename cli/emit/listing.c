@@ -275,7 +275,10 @@ static int count_literals(struct listing *l, const struct node *node)
 	return err;
 }
 
-/* Add the name of a request or completion that has one: its length in the statement, else 0. */
+/*
+ * If the request or completion at @at has a name, add that in its place. @ret_length: bytes of the
+ * statement that the name replaces; 0: there is no name.
+ */
 static int add_repeated(struct listing *l, const struct node *node, const char *at, uint32_t v,
 			size_t *ret_length)
 {

@@ -1,5 +1,5 @@
 /*
- * What systemd hears
+ * Datagrams to the socket of systemd
  */
 #include "cli/record/service.h"
 
