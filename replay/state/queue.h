@@ -124,7 +124,7 @@ struct arrival {
 	int64_t time;              /* the time in the recording when it came, ns */
 	int64_t polled;            /* the time of that CQ's last recorded poll with a completion */
 	uint64_t empty;            /* recorded empty polls of that CQ until then */
-	/* the thread that posted the request of passed_by's completion */
+	/* the thread that posted the request whose completion @passed_by returned */
 	uint32_t passed_for;
 };
 
