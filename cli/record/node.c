@@ -370,15 +370,18 @@ static void copy_messages(const struct node *node)
 	}
 }
 
-/* Returns the collector's exit status. */
-static int wait_for_collector(struct node *node)
+/* Returns the collector's exit status; 0 if a recorder joins after @joined ones: it waits now. */
+static int wait_for_collector(struct node *node, uint32_t joined)
 {
 	const struct session_page *page = node->session.page;
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 
 	session_wake(&node->session);
-	while (session_has_collector(page))
+	while (session_has_collector(page)) {
+		if (atomic_load(&page->recorders) != joined)
+			return 0;
 		nanosleep(&pause, NULL);
+	}
 	copy_messages(node);
 	if (atomic_load(&page->outcome))
 		return (int)atomic_load(&page->outcome) - 1;
@@ -390,17 +393,19 @@ static int wait_for_collector(struct node *node)
 
 int node_leave(struct node *node)
 {
+	uint32_t joined;
 	int status = 0;
 	bool last;
 
 	if (lock_node_file(node))
 		return 0;
+	joined = atomic_load(&node->session.page->recorders);
 	/* a failure, too, drops the shared lock */
 	last = !flock(node->members, LOCK_EX | LOCK_NB);
 	close(node->members);
 	unlock_node_file(node);
 	if (last)
-		status = wait_for_collector(node);
+		status = wait_for_collector(node, joined);
 	session_leave(&node->session);
 	return status;
 }

@@ -72,6 +72,7 @@ void node_report_end(const struct node *node, const struct node_end *end);
 
 /*
  * Leave the collector. The last member waits until the trace is complete, prints the collector's
- * messages, and returns its exit status; others return 0.
+ * messages, and returns its exit status; others return 0, and so does the last one if another
+ * recorder joins.
  */
 int node_leave(struct node *node);

@@ -80,6 +80,16 @@ a_rank_that_fails_ends_its_recorder() {
 	is "status" $? 143
 }
 
+# The first rank has failed before another one comes, so that it is the last for a while.
+a_rank_that_fails_first_does_not_wait_for_a_late_one() {
+	SLURM_PROCID=1 "$VERBATIM" record -o job%j.db sh -c 'echo >failed; exit 3' & local first=$!
+	await test -e failed || return
+	SLURM_PROCID=0 "$VERBATIM" record -o job%j.db cat <> <(:) & local other=$!
+	wait $first
+	is "status" $? 3 && kill -0 $other && kill $other && wait $other
+	is "status" $? 143
+}
+
 a_signal_is_passed_on() {
 	SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_TASKS_PER_NODE=1 "$VERBATIM" record -o job%j.db \
 		sh -c 'trap "exit 7" TERM; echo >ready; while :; do sleep 0.01; done' & local pid=$!
@@ -106,6 +116,7 @@ try ranks_of_a_node_share_a_trace
 try another_takes_over_from_a_killed_collector
 try a_killed_recorder_takes_nothing_with_it
 try a_rank_that_fails_ends_its_recorder
+try a_rank_that_fails_first_does_not_wait_for_a_late_one
 try a_signal_is_passed_on
 try traces_of_single_ranks_are_as_before
 try a_late_rank_is_waited_for
