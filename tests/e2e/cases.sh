@@ -9,7 +9,7 @@ cd "$tmp" || exit 1
 
 compile() { # folder/program-twin
 	local libraries=
-	cat "$cases/${1%-*}"-*.c | grep -q rdma_cma.h && libraries=-lrdmacm
+	${CC:-cc} -M "$cases/$1.c" | grep rdma_cma.h >/dev/null && libraries=-lrdmacm
 	# shellcheck disable=SC2086  # libraries are words
 	${CC:-cc} -g -o "${1#*/}" "$cases/$1.c" "${1%%/*}.o" $libraries -libverbs -lpthread
 }
