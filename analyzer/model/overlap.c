@@ -385,6 +385,29 @@ static unsigned int count_same(struct model *model, const struct queue *queue,
 	return n;
 }
 
+/*
+ * Is @later hardly the same message once more? It differs in length or opcode, or answers a message
+ * that came after @earlier was posted. What a benchmark sends again and again is one message.
+ */
+static bool is_another_message(const struct queue *queue, const struct queue_request *earlier,
+			       const struct queue_request *later)
+{
+	const struct life *qp = queue->owner;
+
+	return earlier->opcode != later->opcode ||
+	       queue_sge(queue, earlier, 0)->length != queue_sge(queue, later, 0)->length ||
+	       (queue->overlaps->answers && qp->rq && qp->rq->polled > earlier->time);
+}
+
+/* Is the queue pair of @queue connected to one of its own process? */
+static bool sends_to_own_process(struct model *model, const struct queue *queue)
+{
+	const struct life *qp = queue->owner;
+	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+
+	return other && other->life && other->life->process == qp->process;
+}
+
 /* Was the buffer of @later, the last send of @queue, sent by an outstanding one? */
 static void check_reused(struct model *model, struct queue *queue,
 			 const struct queue_request *later)
@@ -400,6 +423,8 @@ static void check_reused(struct model *model, struct queue *queue,
 	if (!n || !goes_elsewhere(model, queue, earlier, later))
 		return;
 	overlaps->deep += n == LEAST_SENDS;
+	overlaps->others += n == LEAST_SENDS && is_another_message(queue, earlier, later);
+	overlaps->to_itself = sends_to_own_process(model, queue);
 	store_pair(&overlaps->reused, queue, earlier, queue, later);
 	if (overlaps->reused.n == 1) {
 		overlaps->reused.addr = sge->addr;

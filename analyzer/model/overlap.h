@@ -70,6 +70,8 @@ struct overlaps {
 	uint64_t sent_from; /* the buffer of the first send that was compared for `reused` */
 	bool sent_apart;    /* these sends had different buffers */
 	uint64_t deep;   /* pairs of `reused` at which four sends of the buffer were outstanding */
+	uint64_t others; /* of those: pairs of messages that hardly have the same contents */
+	bool to_itself;  /* the pairs of `reused` go to a queue pair of the same process */
 	uint64_t looked; /* requests that were compared */
 	uint64_t first;  /* the first buffer that the device writes to */
 	bool apart;      /* the device writes to different buffers */

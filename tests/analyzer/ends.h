@@ -28,6 +28,9 @@ static struct end {
 /* The transport of each. Set before begin_story(). */
 static int end_types[2] = { IBV_QPT_RC, IBV_QPT_RC };
 
+/* The max_inline_data that each asks for. Set before begin_story(). */
+static uint32_t end_inline;
+
 /* The completion channel of process PEER's CQ; NULL: it has none. Set before begin_story(). */
 static struct ibv_comp_channel *peer_channel;
 
@@ -64,10 +67,12 @@ static inline void make_end(struct story *s, int thread)
 {
 	struct end *end = &ends[thread];
 	struct ibv_port_attr port = { .lid = end->lid };
-	struct ibv_qp_init_attr attr = { .send_cq = &end->cq,
-					 .recv_cq = &end->cq,
-					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
-					 .qp_type = end->qp.qp_type };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &end->cq,
+		.recv_cq = &end->cq,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_inline_data = end_inline },
+		.qp_type = end->qp.qp_type
+	};
 
 	story_do(s, thread, VERB_open_device, 1, W(&end->context), W(0x1000));
 	story_do(s, thread, VERB_query_port, 1, 0, W(&end->context), W(1), W(&port),
