@@ -182,6 +182,15 @@ struct queue_empty {
 	struct moment first;
 };
 
+/* Fetch-and-adds of 0: addend.h. */
+struct queue_addend {
+	bool never; /* there was another atomic */
+	uint64_t n;
+	uint64_t swap; /* of the first one */
+	uint32_t index;
+	struct moment first;
+};
+
 /* Datagrams to a receive queue since the last completion that was polled of it: datagram.c. */
 struct queue_flood {
 	uint64_t n, completed;       /* completed: of the queue, at that time */
@@ -336,6 +345,7 @@ struct queue {
 	struct queue_credit credit;
 	struct queue_flood flood;
 	struct queue_empty empty;
+	struct queue_addend addend;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
 	struct moment armed;      /* when a limit was armed last; the limit event disarms it */

@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/addend.h"
 #include "analyzer/model/credit.h"
 #include "analyzer/model/crossing.h"
 #include "analyzer/model/datagram.h"
@@ -276,6 +277,7 @@ static void note_sends(struct model *model, const struct trace_event *event, str
 	slots_note_post(queue, event, taken);
 	if (!model->reads)
 		return;
+	addend_note_post(queue, event, taken);
 	swapped_note_post(model, event, queue, taken);
 	read_release_note_post(queue, taken);
 }

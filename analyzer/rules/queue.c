@@ -423,6 +423,33 @@ void queue_005_empty(struct check *check, const struct life *life)
 	finding_step(finding, "posted", &empty->first);
 }
 
+/* QUEUE-005: the value that is to be added is in swap, which a fetch-and-add does not use. */
+void queue_005_addend(struct check *check, const struct life *life)
+{
+	const struct queue_addend *addend = life->sq ? &life->sq->addend : NULL;
+	char name[64], id[32], where[64];
+	struct finding *finding;
+
+	if (!addend || addend->never || !addend->n || life->sq->doubt)
+		return;
+	snprintf(where, sizeof(where), "wr[%u].wr.atomic.swap", addend->index);
+	finding = check_add_hazard(check, RULE_QUEUE_005, &addend->first, life, where);
+	if (!finding)
+		return;
+	finding->todo = "Put the value to add into wr.atomic.compare_add: wr.atomic.swap is used "
+			"by IBV_WR_ATOMIC_CMP_AND_SWP only.";
+	finding_text(&finding->says,
+		     "All atomics of %s (%" PRIu64 "), from %s on, are "
+		     "IBV_WR_ATOMIC_FETCH_AND_ADDs with compare_add 0, so they add 0. Their swap, "
+		     "which is not used, is not 0: that of the first is %" PRId64 ".",
+		     object_name_text(life, name, sizeof(name)), addend->n,
+		     event_id_text(addend->first.id, id), (int64_t)addend->swap);
+	finding_text(&finding->breaks,
+		     "the value in swap is to be added: the peer's memory does not change");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "posted", &addend->first);
+}
+
 static bool is_dropped(const struct model_queue_problem *queue_problem)
 {
 	const struct queue_refusal *refusal = queue_problem->refusal;
