@@ -204,6 +204,16 @@ static bool is_queue_full(const struct refused *r, char *text, size_t size)
 	       overflow_reason(queue, r->event->post, text, size);
 }
 
+static bool lacks_start(const struct refused *r, char *text, size_t size)
+{
+	if (r->event->kind != TRACE_POST || r->event->post->nwr)
+		return false;
+	snprintf(text, size,
+		 "possibly ibv_wr_start() was not called since the last ibv_wr_complete() or "
+		 "ibv_wr_abort(): a batch ends with each of them");
+	return true;
+}
+
 /* An ibv_wr_*() request whose opcode needs data, but without data. */
 static bool has_no_data(const struct refused *r, char *text, size_t size)
 {
@@ -260,6 +270,7 @@ static const struct reason_row {
 	{ VERB_post_send, -1, 0, refused_explain_post },
 	{ VERB_post_recv, -1, 0, refused_explain_post },
 	{ VERB_wr_complete, -1, 0, refused_explain_post },
+	{ VERB_wr_complete, -1, EINVAL, lacks_start },
 	{ VERB_wr_complete, -1, EINVAL, has_no_data },
 	{ VERB_post_srq_recv, -1, 0, refused_explain_elements },
 	{ VERB_post_wq_recv, -1, 0, refused_explain_elements },

@@ -325,6 +325,8 @@ static const char *find_skip_reason(struct post_in_progress *p)
 	if (replica->qp && replica->qp->cut)
 		return replica->qp->cut;
 	p->built = posts_are_built(p);
+	if (p->post->verb == VERB_wr_complete && p->post->ret && !p->post->nwr)
+		return "its requests are not in the trace";
 	if (p->post->verb == VERB_wr_complete && p->post->ret && !p->built)
 		return "ibv_wr_complete() refused the whole batch, but ibv_post_send() may accept "
 		       "a part";

@@ -303,6 +303,28 @@ TEST(a_post_beside_an_open_batch)
 				 "ibv_wr_abort()");
 }
 
+/* Its requests are not known. */
+TEST(a_batch_is_ended_that_was_not_begun)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { .max_send_wr = 4 } };
+	struct story s;
+	struct event_post *event = (struct event_post *)s.words;
+
+	begin_story(&s);
+	a_qp.state = IBV_QPS_RTS;
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	event->object = W(&a_qp);
+	event->verb = VERB_wr_complete;
+	event->ret = EINVAL;
+	story_event(&s, 0, EVENT_POST, sizeof(*event) / 8);
+	check_failure_reason(&s, "possibly ibv_wr_start() was not called since the last "
+				 "ibv_wr_complete() or ibv_wr_abort(): a batch ends with each of "
+				 "them");
+}
+
 /* A creation that fails with @error; story_do() has no errno. */
 static void refuse_call(struct story *s, enum verb verb, int error, ...)
 {

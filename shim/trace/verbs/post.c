@@ -18,6 +18,7 @@
 #include "shim/trace/verbs/stop.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -515,8 +516,8 @@ static __attribute__((noinline, cold)) void note_late_wr_id(struct builder *b,
 
 /*
  * Write the batch, which is already in the format of the ring. False: nothing is written. There is
- * no open batch if the recording began after ibv_wr_start(), if too many batches are open, or if
- * another thread has begun the batch.
+ * no open batch without ibv_wr_start(), if the recording began after it, if too many batches are
+ * open, or if another thread has begun the batch.
  */
 INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_ex *qp)
 {
@@ -529,8 +530,10 @@ INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_e
 	b = find_open(qp);
 	if (__builtin_expect(!b || b->cut, 0) && (b || verb == VERB_wr_complete))
 		record_report_blind(BLIND_EXTENDED_QP, base);
-	if (!b)
+	if (!b) {
+		post->unknown = true;
 		return false;
+	}
 	if (__builtin_expect(b->last && b->last->wr_id != qp->wr_id, 0) && qp->wr_id &&
 	    verb == VERB_wr_complete)
 		note_late_wr_id(b, base);
@@ -550,17 +553,35 @@ static __attribute__((noinline, cold)) void forget_refused_batch(const struct ib
 		payload_forget_built(&qp->qp_base, b);
 }
 
+/* A batch of unknown requests was refused: record the call, without them. */
+static __attribute__((noinline, cold)) bool begin_unknown(struct post *post,
+							  const struct ibv_qp *qp)
+{
+	const int saved = errno;
+	struct event_post *event = NULL;
+
+	if (record_ready() && (!recorder.filter || filter_takes_post(VERB_wr_complete, qp)))
+		event = start_post(VERB_wr_complete, qp, site_of(post->list.frame));
+	if (event)
+		hold_post(post, event, (char *)(event + 1), 0);
+	errno = saved;
+	return event;
+}
+
 int post_complete_batch(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
 {
 	struct post post;
 	bool on;
 	int ret;
 
+	post.unknown = false;
 	wr_list_init(&post.list, frame);
 	on = write_built(&post, VERB_wr_complete, qp);
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
 		forget_refused_batch(qp);
+	if (__builtin_expect(ret && post.unknown, 0))
+		on = begin_unknown(&post, &qp->qp_base);
 	payload_end_post(&post.list);
 	if (on)
 		post_end(&post, ret, NULL);

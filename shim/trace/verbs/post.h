@@ -17,6 +17,7 @@ struct post {
 	struct event_post *event;
 	struct held_event hold;
 	struct wr_list list; /* requests of the whole call */
+	bool unknown;        /* no open batch of ibv_wr_*() was known */
 };
 
 typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);

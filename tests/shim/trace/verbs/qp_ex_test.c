@@ -399,6 +399,27 @@ TEST(end_without_its_start_is_a_blind_spot)
 	in_child(unseen_start_body);
 }
 
+/* The provider refuses it, as without ibv_wr_start(). */
+static void refused_unseen_body(void)
+{
+	const struct event_post *post;
+	struct ring ring;
+
+	begin_builders();
+	next_ret = EINVAL;
+	errno = 0;
+	HOLDS(ibv_wr_complete(&qp) == EINVAL && errno == EIO);
+	ring = session_ring(0);
+	expect_blind(&ring, BLIND_EXTENDED_QP, (uintptr_t)&qp);
+	post = expect_event(&ring, EVENT_POST);
+	HOLDS(post && post->verb == VERB_wr_complete && !post->nwr && post->ret == EINVAL);
+}
+
+TEST(a_refused_end_without_its_start_is_recorded)
+{
+	in_child(refused_unseen_body);
+}
+
 enum { MANY = 5000, CROWD = 100 };
 
 static void send_many(uint64_t n)
