@@ -303,7 +303,7 @@ TEST(a_post_beside_an_open_batch)
 				 "ibv_wr_abort()");
 }
 
-/* Its requests are not known. */
+/* The requests of the batch are not known. */
 TEST(a_batch_is_ended_that_was_not_begun)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
