@@ -411,6 +411,8 @@ static const struct queue *own_receives(const struct life *qp)
 	return queue && !queue->doubt && queue->owner == qp ? queue : NULL;
 }
 
+static const char first_receive[] = "first receive"; /* a step */
+
 /* STATE-006: the first receive of a queue pair, which sends have waited for. */
 void state_006(struct check *check, const struct model_post *post)
 {
@@ -453,7 +455,7 @@ void state_006(struct check *check, const struct model_post *post)
 		     words_format_span(here.time - moment.time, when),
 		     name_end(check, post->object, theirs));
 	finding_step(finding, "sent", &moment);
-	finding_step(finding, "first receive", &here);
+	finding_step(finding, first_receive, &here);
 }
 
 /*
@@ -487,7 +489,7 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 		     "refused and sent again, or fails with IBV_WC_RNR_RETRY_EXC_ERR");
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "connected", &qp->qp->rtr);
-	finding_step(finding, "first receive", &posted);
+	finding_step(finding, first_receive, &posted);
 	finding_step(finding, "first message", &polled);
 }
 
@@ -552,7 +554,40 @@ void state_006_lost(struct check *check, const struct life *qp)
 	finding_step(finding, "created", &qp->created);
 }
 
-/* STATE-006: a send failed, and no receive had ever been posted. */
+/* The finding of state_006() about the send posted at @posted; NULL if there is none. */
+static struct finding *find_waiting(const struct findings *findings, struct event_id posted)
+{
+	for (size_t i = findings->n; i-- > 0;) {
+		struct finding *finding = findings->all[i];
+
+		if (finding->rule == RULE_STATE_006 && finding->event.thread == posted.thread &&
+		    finding->event.n == posted.n && finding->nsteps == 2 &&
+		    !strcmp(finding->steps[1].what, first_receive))
+			return finding;
+	}
+	return NULL;
+}
+
+/* The send did not wait until its completion was polled: it failed before the first receive. */
+static void correct_waiting(struct check *check, const struct model_complete *complete,
+			    const struct life *other)
+{
+	struct moment posted = request_moment(complete->qp, complete->request);
+	struct moment polled = moment_of(complete->event);
+	struct finding *finding = find_waiting(check->findings, posted.id);
+	char mine[MOST], theirs[MOST], late[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "A send of %s failed with IBV_WC_RNR_RETRY_EXC_ERR: the first receive of %s "
+		     "was posted %s after it.",
+		     name_end(check, complete->qp, mine), name_end(check, other, theirs),
+		     words_format_span(finding->steps[1].moment.time - posted.time, late));
+	finding_step(finding, "failed", &polled);
+}
+
+/* STATE-006: a send failed, and no receive had been posted before it, or none at all. */
 void state_006_failed(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
@@ -566,10 +601,14 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 		return;
 	other = other_end(check, complete->qp);
 	receives = other ? own_receives(other->life) : NULL;
-	if (!receives || receives->posted ||
+	if (!receives ||
 	    peer_slack(model_peers(check->model), complete->qp->process, other->process) >
 		    complete->event->time - complete->request->time)
 		return;
+	if (receives->posted) {
+		correct_waiting(check, complete, other->life);
+		return;
+	}
 	moment = request_moment(complete->qp, complete->request);
 	finding = check_add_finding(check, RULE_STATE_006, &moment, complete->qp, "wr");
 	if (!finding)

@@ -374,6 +374,21 @@ TEST(sends_that_waited_for_the_first_receive)
 		   "2 sends of qp1 of process 1 (app) waited 2000 ns for the first receive");
 }
 
+/* It failed before the receive was posted, though its completion was polled after that. */
+TEST(a_send_that_failed_before_the_first_receive_did_not_wait)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_both(&s);
+	send_to_peer(&s);
+	receive_as_peer(&s);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	finds_once(&s, RULE_STATE_006,
+		   "A send of qp1 of process 1 (app) failed with IBV_WC_RNR_RETRY_EXC_ERR: the "
+		   "first receive of qp1 of process 2 (app) was posted 1000 ns after it.");
+}
+
 TEST(a_write_waits_for_no_receive)
 {
 	struct story s;
