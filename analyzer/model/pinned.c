@@ -211,6 +211,21 @@ static void note_fork_status(struct pinned *p, int64_t status)
 	p->kept |= status == STATUS_ENABLED;
 }
 
+/*
+ * The library refuses fork support once memory has been registered, unless the kernel copies pages:
+ * then it returns 0 before it looks.
+ */
+static void note_fork_init(struct model *model, struct pinned *p, const struct trace_event *event)
+{
+	bool late = !p->checked && p->first.id.thread;
+
+	if (late && !p->late.id.thread)
+		p->late = moment_of(event);
+	p->checked |= !late;
+	p->kept |= !event->call->failed &&
+		   (!late || model_fork_safety(model, event->process) != FORK_COPIES);
+}
+
 int pinned_note_return(struct model *model, const struct trace_event *event)
 {
 	struct pinned *p;
@@ -232,12 +247,11 @@ int pinned_note_return(struct model *model, const struct trace_event *event)
 	p = make_pinned(model, event->process);
 	if (!p)
 		return log_err(-ENOMEM, "memory of a process");
-	p->checked |= event->call->verb == VERB_fork_init;
+	if (event->call->verb == VERB_fork_init)
+		note_fork_init(model, p, event);
 	if (event->call->failed)
 		return 0;
-	if (event->call->verb == VERB_fork_init)
-		p->kept = true;
-	else if (event->call->verb == VERB_is_fork_initialized)
+	if (event->call->verb == VERB_is_fork_initialized)
 		note_fork_status(p, event->call->ret);
 	else if (event->call->verb == VERB_rereg_mr)
 		note_rereg(model, p, event);
@@ -256,7 +270,8 @@ int pinned_inherit(struct model *model, uint32_t child, uint32_t parent)
 	if (!p)
 		return log_err(-ENOMEM, "memory of a process");
 	/* pinned pages stay with the parent */
-	model->pinned[child - 1] = (struct pinned){ .kept = model->pinned[parent - 1].kept };
+	model->pinned[child - 1] = (struct pinned){ .kept = model->pinned[parent - 1].kept,
+						    .late = model->pinned[parent - 1].late };
 	return 0;
 }
 

@@ -37,6 +37,8 @@ struct pinned {
 	bool kept;    /* the library excludes registered memory from forks, if it can */
 	/* the program has requested fork support, or asked whether it is needed, and it is not */
 	bool checked;
+	/* the first ibv_fork_init() that came after a registration, and so protects nothing */
+	struct moment late;
 };
 
 /* The pinned memory of @process; never NULL. */

@@ -365,9 +365,33 @@ void fork_006(struct check *check, const struct trace_event *fork)
 			"off");
 }
 
+/* The program has not asked for fork support, or too late. */
+static void describe_copied(struct finding *finding, const struct trace_event *fork,
+			    const struct pinned *pinned)
+{
+	const struct moment *late = &pinned->late;
+	char bytes[32], id[32], regions[WORDS_COUNT];
+
+	finding_text(&finding->says, "Process %u called %s() while %s with %s %s registered, %s",
+		     fork->process, fork->fork->how ? fork->fork->how : "fork",
+		     words_format_count(pinned->regions, "region", regions),
+		     words_format_bytes(pinned->bytes, bytes),
+		     pinned->regions == 1 ? "was" : "were",
+		     late->id.thread ? "and ibv_fork_init()" : "without ibv_fork_init()");
+	if (late->id.thread)
+		finding_text(&finding->says,
+			     "%s was first called at %s, too late: after a registration it "
+			     "protects nothing.",
+			     finding->says, event_id_text(late->id, id));
+	else
+		finding_text(&finding->says, "%s or RDMAV_FORK_SAFE.", finding->says);
+	finding_text(&finding->says, "%s This kernel copies these pages for the child.",
+		     finding->says);
+}
+
 /*
  * FORK-001, where the kernel copies registered pages and the program has not asked for fork
- * support, so that it depends on the kernel. If sends are outstanding, FORK-006 says so.
+ * support in time, so that it depends on the kernel. If sends are outstanding, FORK-006 says so.
  */
 void fork_001_copied(struct check *check, const struct trace_event *fork)
 {
@@ -375,7 +399,6 @@ void fork_001_copied(struct check *check, const struct trace_event *fork)
 	struct in_flight in_flight = { .sends = true };
 	struct finding *finding;
 	struct moment moment;
-	char bytes[32], regions[WORDS_COUNT];
 
 	if (!is_fork(fork) || !pinned->regions ||
 	    model_fork_safety(check->model, fork->process) != FORK_COPIES ||
@@ -385,18 +408,15 @@ void fork_001_copied(struct check *check, const struct trace_event *fork)
 	finding = in_flight.n ? NULL : place_fork(check, RULE_FORK_001, true, fork);
 	if (!finding)
 		return;
-	finding_text(&finding->says,
-		     "Process %u called %s() while %s with %s %s registered, without "
-		     "ibv_fork_init() or RDMAV_FORK_SAFE. This kernel copies these pages for the "
-		     "child.",
-		     fork->process, fork->fork->how ? fork->fork->how : "fork",
-		     words_format_count(pinned->regions, "region", regions),
-		     words_format_bytes(pinned->bytes, bytes),
-		     pinned->regions == 1 ? "was" : "were");
+	describe_copied(finding, fork, pinned);
 	finding_text(&finding->breaks,
 		     "the kernel is older than 5.12: if the process writes to a registered page "
 		     "while the child exists, it gets a new page, and the device uses the old one");
 	moment = moment_of(fork);
+	if (pinned->late.id.thread && pinned->late.process == fork->process) {
+		finding_step(finding, "registered first", &pinned->first);
+		finding_step(finding, "too late", &pinned->late);
+	}
 	finding_step(finding, "registered last", &pinned->last);
 	finding_step(finding, "forked", &moment);
 }
