@@ -18,6 +18,7 @@
 #include "core/store/read/joint.h"
 
 enum { TEXT = 128, GRH = 40 /* bytes of a datagram's buffer */, EMPTY = 2 /* polls of a waiter */ };
+enum { ARRIVED_NS = 20000000 }; /* longer than a message takes */
 
 static void put_waited_for(struct text *t, const struct wait *wait)
 {
@@ -348,8 +349,8 @@ static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, 
 			  id);
 	else if (after)
 		text_addf(t,
-			  "was armed by %s, %s after %s, and not polled again: a completion that "
-			  "was in the CQ by then gives no event",
+			  "was armed by %s, %s after %s: a completion that was in the CQ by then "
+			  "gives no event",
 			  id, words_format_span(wake->armed.time - after, when), what);
 	else
 		text_addf(t, "was armed by %s%s", id,
@@ -387,7 +388,7 @@ static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty
 	if (after || (empty < WAIT_POLLS &&
 		      (!armed->id.thread || !cq->wake.is_armed || cq->wake.solicited))) {
 		text_addf(t, "; %s ", cq->name);
-		put_arming(t, cq, after, "this receive was posted");
+		put_arming(t, cq, after, "this receive was posted, and not polled again");
 	}
 }
 
@@ -415,21 +416,29 @@ static void put_unread(struct text *t, const struct wait *wait, uint64_t empty)
 
 /*
  * When the peer posted its last message, if that was before the CQ was armed, and no thread has
- * polled the CQ since; else 0.
+ * polled the CQ since; else 0. One empty poll, of unknown time, was the end of the loop before the
+ * arming, if the message had ARRIVED_NS to arrive: a later poll would have found it.
  */
 static int64_t armed_after_peer(const struct waits *waits, const struct wait *wait,
-				const struct activity_note *note)
+				const struct activity_note *note, const char **ret_what)
 {
 	const struct peer_work *work = &wait->work;
-	int64_t slack;
+	int64_t slack, after;
+	uint64_t empty;
 
-	if (!note || !work->last.id.thread ||
-	    activity_count_empty(waits->activity, note, wait->cq.id) > 0)
+	*ret_what = "the peer's last post, and not polled again";
+	if (!note || !work->last.id.thread)
 		return 0;
 	slack = trace_order_uncertainty(waits->trace, note->process, wait->process);
-	if (slack == INT64_MAX)
-		return 0;
-	return armed_after(wait, work->last.time + slack);
+	after = slack == INT64_MAX ? 0 : armed_after(wait, work->last.time + slack);
+	empty = activity_count_empty(waits->activity, note, wait->cq.id);
+	if (!empty || !after)
+		return after;
+	*ret_what = "the peer's last post, and no completion was polled since";
+	return empty == 1 && wait->cq.wake.polled.id.thread &&
+			       wait->cq.wake.armed.time - after >= ARRIVED_NS
+		       ? after
+		       : 0;
 }
 
 /*
@@ -443,7 +452,9 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	const struct peer_work *work = &wait->work;
 	bool sent = !wait->oldest.thread && work->known && work->state != ABI_QPS_ERR &&
 		    work->to_receives > wait->completed;
+	const char *what;
 	uint64_t empty;
+	int64_t after;
 	char n[WORDS_COUNT], id[32];
 
 	if (cq->lying)
@@ -465,7 +476,8 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	text_addf(t, "%s", cq->lying ? "; it " : "; ");
 	if (!cq->lying)
 		text_addf(t, "%s ", cq->name);
-	put_arming(t, cq, sent ? armed_after_peer(waits, wait, note) : 0, "the peer's last post");
+	after = armed_after_peer(waits, wait, note, &what);
+	put_arming(t, cq, sent ? after : 0, what);
 }
 
 static void put_unsignalled(struct text *t, const struct wait *wait)

@@ -374,7 +374,7 @@ TEST(sends_that_waited_for_the_first_receive)
 		   "2 sends of qp1 of process 1 (app) waited 2000 ns for the first receive");
 }
 
-/* It failed before the receive was posted, though its completion was polled after that. */
+/* The send failed before the receive was posted; only its completion was polled after that. */
 TEST(a_send_that_failed_before_the_first_receive_did_not_wait)
 {
 	struct story s;

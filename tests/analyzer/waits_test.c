@@ -827,6 +827,47 @@ TEST(a_cq_that_was_polled_after_a_message_was_sent)
 	says_of_its_cq(&s, "cq1 was armed by 2:23; process");
 }
 
+/* A message was received; the next was sent @before the CQ was armed; @empty polls of it. */
+static void send_again_to_channel(struct story *s, int64_t before, uint64_t empty)
+{
+	static struct ibv_comp_channel channel = { .fd = 5 };
+
+	peer_channel = &channel;
+	begin_story(s);
+	peer_channel = NULL;
+	post_8_bytes(s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(s, 0, VERB_post_send, 0x10);
+	((struct event_wc *)((struct event_poll *)s->words + 1))->opcode = IBV_WC_RECV;
+	story_poll(s, 1, &ends[1].cq, 1, IBV_WC_SUCCESS, ends[1].qp.qp_num); /* 2:24 */
+	post_8_bytes(s, 0, VERB_post_send, 0x10);
+	s->threads[1].head.polls[0].cq = W(&ends[1].cq);
+	s->threads[1].head.polls[0].empty = empty;
+	s->now += before;
+	arm_as_peer(s, 0);
+}
+
+/* The poll that ended the loop: a poll after the arming would have found the message. */
+TEST(a_cq_that_was_emptied_before_a_message_and_armed_after_it)
+{
+	struct story s;
+
+	send_again_to_channel(&s, SECOND / 5, 1);
+	says_of_its_cq(&s, "; cq1 was armed by 2:25, 200.0 ms after the peer's last post, and no "
+			   "completion was polled since: a completion that was in the CQ by then "
+			   "gives no event");
+}
+
+TEST(a_cq_that_was_polled_since_it_was_armed_or_soon)
+{
+	struct story s;
+
+	send_again_to_channel(&s, SECOND / 5, 2);
+	says_of_its_cq(&s, "; cq1 was armed by 2:25; thread 2 polled cq1 empty 2 times");
+	send_again_to_channel(&s, 1000, 1);
+	says_of_its_cq(&s, "; cq1 was armed by 2:25; process");
+}
+
 /* The peer has a channel, and has sent a message whose completion it waits for. */
 static void send_from_peer(struct story *s)
 {
