@@ -134,6 +134,7 @@ static int note_cm_event(struct model *model, const struct trace_event *event)
 		id->events++;
 		id->got = moment_of(event);
 		id->ended |= is_last_event(event_name(out));
+		id->disconnected |= !strcmp(event_name(out), "RDMA_CM_EVENT_DISCONNECTED");
 		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");
 		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
 		if (!strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_RESPONSE"))

@@ -54,6 +54,7 @@ struct life {
 	bool placed;       /* of a librdmacm identifier: its address was resolved or bound */
 	bool bound;        /* rdma_bind_addr() was called for it */
 	bool ended;        /* its connection has ended, or could not be made */
+	bool disconnected; /* RDMA_CM_EVENT_DISCONNECTED was retrieved */
 	bool resolved;     /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
 	bool listens;      /* rdma_listen() was called for it */
 	uint16_t port;     /* the port that rdma_bind_addr() set; 0: not known */

@@ -59,11 +59,14 @@ struct finding {
 	/* a finding that includes this one, which is hidden; NULL: this one is not hidden */
 	const struct finding *teller;
 	/* of a group of objects */
-	uint64_t bytes;                /* sum over the objects */
-	char last[LIFE_NAME];          /* the last object; .object is the first */
-	int64_t made_first, made_last; /* when these two were created; 0: not known yet */
-	uint32_t with[OBJECT_COUNT];   /* number of affected objects of other kinds */
-	uint32_t unanswered; /* connection requests that were neither accepted nor rejected */
+	uint64_t bytes; /* sum over the objects */
+	/* the second and the last object, by creation; .object is the first */
+	char second[LIFE_NAME], last[LIFE_NAME];
+	/* when these were created; 0: not known yet */
+	int64_t made_first, made_second, made_last;
+	uint32_t with[OBJECT_COUNT]; /* number of affected objects of other kinds */
+	uint32_t disconnected; /* identifiers whose RDMA_CM_EVENT_DISCONNECTED was retrieved */
+	uint32_t unanswered;   /* connection requests that were neither accepted nor rejected */
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */

@@ -202,12 +202,43 @@ static void describe_unanswered(const struct finding *finding, char *text, size_
 			 finding->unanswered == 1 ? "was" : "were");
 }
 
+/* "2 identifiers whose RDMA_CM_EVENT_DISCONNECTED had been retrieved were never destroyed: " */
+static void describe_disconnected(const struct finding *finding, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (finding->disconnected > 1)
+		snprintf(text, size,
+			 "%u identifiers whose RDMA_CM_EVENT_DISCONNECTED had been retrieved were "
+			 "never destroyed: ",
+			 finding->disconnected);
+}
+
+static unsigned long number_in(const char *name)
+{
+	return strtoul(name + strcspn(name, "0123456789"), NULL, 10);
+}
+
+/* "pd1 to pd3"; "pd3, pd5, ..., pd11" if others between these are not among them */
+static void list_range(const struct finding *finding, uint64_t n, char *text, size_t size)
+{
+	const char *first = finding->object;
+
+	if (number_in(finding->last) - number_in(first) == n - 1)
+		snprintf(text, size, "%s to %s", first, finding->last);
+	else if (n == 2)
+		snprintf(text, size, "%s and %s", first, finding->last);
+	else
+		snprintf(text, size, "%s, %s, %s%s", first, finding->second, n > 3 ? "..., " : "",
+			 finding->last);
+}
+
 /* @root: the last object that the finding is about. */
 static void describe_leak(struct check *check, struct finding *finding,
 			  const struct model_leak *leak, const struct life *root)
 {
 	const char *verb = verb_infos[root->created.verb].name;
-	char size[32], bytes[64] = "", end[80], with[256], requests[160];
+	char size[32], bytes[64] = "", end[80], with[256], requests[160], ended[160];
+	char range[3 * LIFE_NAME + 16];
 	uint64_t n = finding->site->count;
 
 	if (finding->bytes)
@@ -216,14 +247,17 @@ static void describe_leak(struct check *check, struct finding *finding,
 	describe_leak_end(check, leak, end, sizeof(end));
 	list_lost_with(finding, with, sizeof(with));
 	describe_unanswered(finding, requests, sizeof(requests));
-	if (n <= 1)
-		finding_text(&finding->says, "%s%s, created by %s(), still existed when %s%s%s.",
-			     finding->object, bytes, verb, end, with, requests);
-	else
-		finding_text(&finding->says,
-			     "%" PRIu64 " objects%s, created by %s() at one place, still existed "
-			     "when %s: %s to %s%s%s.",
-			     n, bytes, verb, end, finding->object, finding->last, with, requests);
+	describe_disconnected(finding, ended, sizeof(ended));
+	if (n <= 1) {
+		finding_text(&finding->says, "%s%s%s, created by %s(), still existed when %s%s%s.",
+			     ended, finding->object, bytes, verb, end, with, requests);
+		return;
+	}
+	list_range(finding, n, range, sizeof(range));
+	finding_text(&finding->says,
+		     "%s%" PRIu64 " objects%s, created by %s() at one place, still existed "
+		     "when %s: %s%s%s.",
+		     ended, n, bytes, verb, end, range, with, requests);
 }
 
 static void fill_leak(struct finding *finding, const struct model_leak *leak,
@@ -246,8 +280,13 @@ static void note_order(struct finding *finding, const struct life *object)
 	const int64_t made = object->created.time;
 
 	if (!finding->made_first || made < finding->made_first) {
+		snprintf(finding->second, sizeof(finding->second), "%s", finding->object);
+		finding->made_second = finding->made_first;
 		finding_text(&finding->object, "%s", object->name);
 		finding->made_first = made;
+	} else if (!finding->made_second || made < finding->made_second) {
+		memcpy(finding->second, object->name, sizeof(finding->second));
+		finding->made_second = made;
 	}
 	if (made >= finding->made_last) {
 		memcpy(finding->last, object->name, sizeof(finding->last));
@@ -272,6 +311,7 @@ void life_004(struct check *check, const struct model_leak *leak)
 		return;
 	if (!finding->nsteps)
 		fill_leak(finding, leak, root);
+	finding->disconnected += object->kind == OBJECT_cm_id && object->disconnected;
 	finding->unanswered += object->kind == OBJECT_cm_id &&
 			       object->created.verb == VERB_rdma_get_cm_event &&
 			       !object->cm_call.id.thread;

@@ -403,6 +403,43 @@ TEST(a_request_that_is_not_answered)
 		    "rejected: the other end got no answer.");
 }
 
+/* A server whose @n first clients have gone. */
+static void leave_clients(struct story *s, int n)
+{
+	static struct rdma_cm_id ids[3];
+	struct rdma_cm_event *event = &made;
+
+	story_begin(s);
+	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	for (int i = 0; i < 3; i++) {
+		struct rdma_cm_id *id = &ids[i];
+
+		story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0),
+			 W(RDMA_PS_TCP));
+		made = (struct rdma_cm_event){ .event = i < n ? RDMA_CM_EVENT_DISCONNECTED
+							      : RDMA_CM_EVENT_ESTABLISHED,
+					       .id = id };
+		story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&event));
+		ack_event(s);
+	}
+	story_exit(s, STORY_PID, 0);
+}
+
+TEST(identifiers_that_were_disconnected_are_named_first)
+{
+	struct story s;
+
+	leave_clients(&s, 2);
+	story_tells(&s, RULE_LIFE_004,
+		    "2 identifiers whose RDMA_CM_EVENT_DISCONNECTED had been retrieved were never "
+		    "destroyed: cm_channel1, created by rdma_create_event_channel(), still existed "
+		    "when process 1 exited, and with it 3 cm_ids.");
+	leave_clients(&s, 1);
+	story_check(&s, NULL);
+	assert_null(strstr(story_only(&s, RULE_LIFE_004)->says, "DISCONNECTED"));
+	story_end(&s);
+}
+
 /* Begins the use of an identifier that was destroyed: the call never returns. */
 static void use_gone_id(struct story *s, enum verb verb)
 {

@@ -409,7 +409,7 @@ TEST(leaks_are_one_finding_a_place)
 	assert_int_equal(f->rule, RULE_LIFE_004);
 	assert_int_equal(f->site->count, 25);
 	assert_non_null(strstr(f->says, "25 objects, 100 KiB together, created by ibv_reg_mr()"));
-	assert_non_null(strstr(f->says, "process 1 exited: mr2 to mr50"));
+	assert_non_null(strstr(f->says, "process 1 exited: mr2, mr4, ..., mr50"));
 	story_end(&s);
 }
 
@@ -473,6 +473,31 @@ TEST(leaks_of_a_closed_context_are_reported_from_the_oldest)
 	assert_string_equal(f->object, "pd1");
 	assert_non_null(strstr(f->says, ": pd1 to pd3."));
 	story_end(&s);
+}
+
+/* The others, in between, were destroyed. */
+TEST(leaks_with_gaps_between_them_are_listed)
+{
+	static const struct {
+		int n;
+		const char *says;
+	} rows[] = { { 2, ": pd1 and pd3." },
+		     { 3, ": pd1, pd3, pd5." },
+		     { 4, ": pd1, pd3, ..., pd7." } };
+
+	for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+		struct ibv_pd pds[8];
+		struct story s;
+
+		story_begin(&s);
+		open_context(&s);
+		for (int i = 0; i < 2 * rows[row].n; i++)
+			story_do(&s, 0, VERB_alloc_pd, 2, W(&pds[i]), W(&a_context));
+		for (int i = 1; i < 2 * rows[row].n; i += 2)
+			story_do(&s, 0, VERB_dealloc_pd, 3, 0, W(&pds[i]));
+		close_context(&s);
+		story_tells(&s, RULE_LIFE_004, rows[row].says);
+	}
 }
 
 TEST(the_killed_do_not_leak)
