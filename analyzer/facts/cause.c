@@ -560,7 +560,7 @@ void causes_note_error(struct causes *causes, struct model *model,
 		noted->cause.key = explain_refusal(complete->request, peer,
 						   peer ? qp_name(causes, peer) : NULL);
 	if (certain && wc->status == ABI_WC_LOC_QP_OP_ERR)
-		noted->cause.key = explain_failed_read(complete->request, complete->qp);
+		noted->cause.key = explain_failed_read(complete->request, complete->qp, peer);
 	if (certain && wc->status == ABI_WC_MW_BIND_ERR)
 		noted->cause.key = explain_failed_window(causes->trace, model, complete);
 	if (certain && wc->status == ABI_WC_LOC_LEN_ERR)

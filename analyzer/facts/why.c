@@ -232,20 +232,44 @@ char *explain_refusal(const struct queue_request *request, const struct peer *pe
 	return n < 0 ? NULL : text;
 }
 
-char *explain_failed_read(const struct queue_request *request, const struct life *qp)
+/*
+ * "; rdma_accept() 2:31 of process 2 gave responder_resources 0": which of the two calls that
+ * connected @qp allowed it no READ; else the rule.
+ */
+static void put_depths(struct text *t, const struct life *qp, const struct peer *peer)
 {
-	char *text = NULL;
+	const struct life *id = life_cm_id(qp);
+	const struct life *other = peer && peer->life ? life_cm_id(peer->life) : NULL;
+	bool mine = id && id->sends_no_reads, theirs = other && other->takes_no_reads;
+	char event[32], process[PROCESS_TEXT];
+
+	if (mine)
+		text_addf(t, "; %s() %s gave initiator_depth 0", verb_infos[id->cm_call.verb].name,
+			  event_id_text(id->cm_call.id, event));
+	if (theirs)
+		text_addf(t, "; %s() %s of %s gave responder_resources 0",
+			  verb_infos[other->cm_call.verb].name,
+			  event_id_text(other->cm_call.id, event),
+			  process_id_text(other->process, process));
+	if (!mine && !theirs)
+		text_addf(t, " (for a queue pair of librdmacm it is the smaller of its "
+			     "initiator_depth and the peer's responder_resources, of "
+			     "rdma_connect() and rdma_accept())");
+}
+
+char *explain_failed_read(const struct queue_request *request, const struct life *qp,
+			  const struct peer *peer)
+{
+	struct text t = { 0 };
 
 	if (!queue_reads(request->opcode) || !qp->qp || !(qp->qp->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
 	    qp->qp->max_rd_atomic)
 		return NULL;
-	if (asprintf(&text,
-		     "max_rd_atomic of %s is 0: it cannot send a READ or an atomic (for a queue "
-		     "pair of librdmacm it is the smaller of its initiator_depth and the peer's "
-		     "responder_resources, of rdma_connect() and rdma_accept())",
-		     qp->name) < 0)
-		return NULL;
-	return text;
+	text_addf(&t, "max_rd_atomic of %s is 0: it cannot send a READ or an atomic", qp->name);
+	put_depths(&t, qp, peer);
+	if (t.failed)
+		text_fini(&t);
+	return t.at;
 }
 
 /* A live SRQ of @process after @srq (NULL: the first); NULL: there is none. */

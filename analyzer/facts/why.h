@@ -34,7 +34,8 @@ char *explain_refusal(const struct queue_request *request, const struct peer *pe
 		      const char *name);
 
 /* The reason why a READ or an atomic of @qp failed: its max_rd_atomic is 0. */
-char *explain_failed_read(const struct queue_request *request, const struct life *qp);
+char *explain_failed_read(const struct queue_request *request, const struct life *qp,
+			  const struct peer *peer);
 
 /* A window was not bound, or a key not invalidated: IBV_WC_MW_BIND_ERR. */
 char *explain_failed_window(struct trace *trace, struct model *model,

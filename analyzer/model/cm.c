@@ -183,6 +183,22 @@ uint16_t cm_find_port(const char *address)
 	return colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
+/* Note a connect, accept, reject or disconnect. */
+static void note_cm_call(struct life *id, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	bool connects = call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept;
+	int64_t sends = 1, takes = 1;
+
+	if (connects) {
+		args_get(call->args, ARG(conn_param.initiator_depth), &sends);
+		args_get(call->args, ARG(conn_param.responder_resources), &takes);
+	}
+	id->cm_call = moment_of(event);
+	id->sends_no_reads = !sends;
+	id->takes_no_reads = !takes;
+}
+
 /* Note what a successful call shows about its identifier. */
 static void note_use(struct model *model, const struct trace_event *event)
 {
@@ -203,7 +219,7 @@ static void note_use(struct model *model, const struct trace_event *event)
 		id->prepared = moment_of(event);
 	if (call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept ||
 	    call->verb == VERB_rdma_reject || call->verb == VERB_rdma_disconnect)
-		id->cm_call = moment_of(event);
+		note_cm_call(id, event);
 }
 
 /* A call has created an object: rdma_create_id() an identifier, other calls other objects. */

@@ -65,6 +65,8 @@ struct life {
 	struct moment prepared;  /* the last rdma_init_qp_attr(); 0:0: none */
 	bool established;        /* rdma_establish() was called */
 	struct moment cm_call;   /* its last connect, accept, reject or disconnect; 0:0: none */
+	/* that call, a connect or accept, gave initiator_depth or responder_resources 0 */
+	bool sends_no_reads, takes_no_reads;
 	/* created by a connection request: the number of the requesting queue pair, or 0 */
 	uint32_t asked;
 	struct moment created, destroyed;

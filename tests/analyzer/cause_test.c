@@ -1,4 +1,6 @@
 /* analyzer/facts/cause.c: the cause of the first error of a queue pair. */
+#include <rdma/rdma_cma.h>
+
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -906,6 +908,73 @@ TEST(a_queue_pair_that_can_send_no_read)
 		story_end(&s);
 	}
 }
+
+/* The first end is connected with @client, the second with @server. */
+static void connect_by_cm(struct story *s, const struct rdma_conn_param *client,
+			  const struct rdma_conn_param *server)
+{
+	static struct rdma_event_channel channels[2];
+	static struct rdma_cm_id ids[2];
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct story_call call;
+
+	fill_end(&ends[0], 0x21, 0x10);
+	fill_end(&ends[1], 0x22, 0x20);
+	ends[0].attr.max_rd_atomic = 0;
+	story_begin(s);
+	assert_int_equal(story_thread(s, PEER, 0, 0), 1);
+	for (int i = 0; i < 2; i++) {
+		struct rdma_cm_id *id = &ids[i];
+
+		story_do(s, i, VERB_rdma_create_event_channel, 20, W(&channels[i]));
+		story_do(s, i, VERB_rdma_create_id, 21, 0, W(&channels[i]), W(&id), W(0),
+			 W(RDMA_PS_TCP));
+		call = story_call(s, i, VERB_rdma_create_qp, 26, W(id), W(&ends[i].pd), W(&attr));
+		make_end(s, i);
+		story_return(s, &call, 0);
+	}
+	story_do(s, 0, VERB_rdma_connect, 27, 0, W(&ids[0]), W(client));
+	story_do(s, 1, VERB_rdma_accept, 28, 0, W(&ids[1]), W(server));
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	register_as(s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ);
+}
+
+static const struct depths {
+	const char *name;
+	struct rdma_conn_param client, server;
+	const char *said;
+} depths[] = {
+	{ "accept_allows_no_read",
+	  { .initiator_depth = 4, .responder_resources = 4 },
+	  { .initiator_depth = 4 },
+	  "atomic; rdma_accept() 2:18 of process 2 gave responder_resources 0" },
+	{ "connect_allows_no_read",
+	  { .responder_resources = 4 },
+	  { .initiator_depth = 4, .responder_resources = 4 },
+	  "atomic; rdma_connect() 1:18 gave initiator_depth 0" },
+	{ "neither_call_allows_no_read",
+	  { .initiator_depth = 4 },
+	  { .responder_resources = 4 },
+	  "atomic (for a queue pair of librdmacm it is" },
+};
+
+static void a_call_that_connects(void **state)
+{
+	const struct depths *row = *state;
+	const struct cause *cause;
+	struct story s;
+
+	connect_by_cm(&s, &row->client, &row->server);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
+	cause = get_only_cause(&s);
+	if (!strstr(cause->key, row->said))
+		fail_msg("no '%s' in: %s", row->said, cause->key);
+	story_end(&s);
+}
+TEST_ROWS(depths, a_call_that_connects);
 
 TEST(a_queue_pair_that_grants_no_read)
 {
