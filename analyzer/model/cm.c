@@ -133,6 +133,7 @@ static int note_cm_event(struct model *model, const struct trace_event *event)
 	if (id) {
 		id->events++;
 		id->got = moment_of(event);
+		args_get(out, ARG(event.event), &id->got_event);
 		id->ended |= is_last_event(event_name(out));
 		id->disconnected |= !strcmp(event_name(out), "RDMA_CM_EVENT_DISCONNECTED");
 		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");

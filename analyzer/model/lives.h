@@ -84,7 +84,8 @@ struct life {
 	uint64_t async_events;
 	/* when the last such event was retrieved; of a channel: when it was last read */
 	struct moment got;
-	bool dry; /* of a channel: the last read found no event */
+	int64_t got_event; /* of an identifier: that event, enum rdma_cm_event_type */
+	bool dry;          /* of a channel: the last read found no event */
 	/* events of both kinds that were acknowledged without having been retrieved */
 	uint64_t over;
 	struct moment over_at; /* the first of these acknowledgements */

@@ -312,11 +312,13 @@ void cm_002(struct check *check, const struct model_destroy *destroy)
 		return;
 	finding_text(&finding->says,
 		     "%s(%s) never returned (%s, until the %s ended): %" PRIu64 " event%s "
-		     "retrieved for it, the last by %s, but not acknowledged.",
+		     "retrieved for it, the last, %s, by %s, but not acknowledged.",
 		     verb, object->name,
 		     words_format_span(destroy->end - destroy->moment.time, when),
 		     destroy->ended ? "process" : "trace", object->events,
-		     object->events == 1 ? " was" : "s were", event_id_text(object->got.id, id));
+		     object->events == 1 ? " was" : "s were",
+		     enum_name(enum_find("rdma_cm_event_type"), object->got_event) ?: "an event",
+		     event_id_text(object->got.id, id));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "last event retrieved", &object->got);
 	finding_step(finding,

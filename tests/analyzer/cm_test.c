@@ -168,7 +168,8 @@ TEST(a_destroy_waits_for_an_event)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_CM_002);
 	assert_non_null(strstr(f->says, "never returned (1.00 s, until the process ended): 1 "
-					"event was retrieved for it, the last by"));
+					"event was retrieved for it, the last, "
+					"RDMA_CM_EVENT_ROUTE_RESOLVED, by 1:"));
 	assert_int_equal(f->steps[1].moment.verb, VERB_rdma_get_cm_event);
 	story_end(&s);
 }
