@@ -84,6 +84,10 @@ static bool has_older_events(struct trace *trace)
 	return false;
 }
 
+static const char *const ack_retrieved =
+	"Acknowledge only events that were retrieved: if ibv_get_cq_event() or "
+	"ibv_get_async_event() fails, for instance with EINTR, there is none to acknowledge.";
+
 /*
  * COMPL-003, too many acknowledgements: a destroy waits until as many events were acknowledged as
  * were received, so one too many is as bad as one too few. An acknowledgement that begins before an
@@ -113,6 +117,7 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &object->created);
 	if (object->got.id.thread)
 		finding_step(finding, "last event retrieved", &object->got);
+	finding->todo = ack_retrieved;
 	finding_step(finding, "acknowledged", &object->over_at);
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }
