@@ -86,6 +86,8 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 		return;
 	}
 	queue_problem.moment = moment_of(event);
+	if (event->post->bad == i + 1)
+		queue_problem.unposted = event->post->nwr - i - 1;
 	report_problem_of(watcher, queue, &queue_problem);
 }
 

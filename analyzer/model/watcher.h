@@ -101,6 +101,7 @@ struct model_queue_problem {
 	enum queue_problem_kind kind;
 	struct moment moment; /* of the post */
 	uint32_t index;       /* of the request in its list */
+	uint32_t unposted;    /* requests after it in the list, if the post failed with it */
 	const struct life *object;
 	const struct queue *queue;
 	uint64_t number, limit;

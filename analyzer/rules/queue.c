@@ -366,6 +366,17 @@ void queue_004(struct check *check, const struct model_queue_problem *queue_prob
 	add_steps(finding, queue_problem);
 }
 
+/* The program may poll for these, if it ignores the result of the post. */
+static void describe_unposted(struct finding *finding,
+			      const struct model_queue_problem *queue_problem)
+{
+	if (!queue_problem->unposted)
+		return;
+	finding_text(&finding->says, "%s The post ended there: %s after it %s not posted either.",
+		     finding->says, WORDS_N(queue_problem->unposted, "request"),
+		     queue_problem->unposted == 1 ? "was" : "were");
+}
+
 void queue_005(struct check *check, const struct model_queue_problem *queue_problem)
 {
 	const struct queue_limits *limits = &queue_problem->queue->limits;
@@ -391,6 +402,7 @@ void queue_005(struct check *check, const struct model_queue_problem *queue_prob
 			     "requested (cap.max_inline_data).",
 			     queue_problem->index, queue_problem->number, name,
 			     limits->inline_given, limits->inline_asked);
+	describe_unposted(finding, queue_problem);
 	finding_step(finding, "posted", &queue_problem->moment);
 }
 

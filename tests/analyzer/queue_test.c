@@ -544,6 +544,28 @@ TEST(too_many_elements_are_refused)
 	story_tells(&s, RULE_QUEUE_005, "wr[0] has 3 SGEs; qp1 (number 0x21) supports 1");
 }
 
+/* The program ignores the result, and polls for the last one. */
+TEST(the_requests_after_the_refused_one_were_not_posted)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_list(&s, 0,
+		  &(struct posted){ .verb = VERB_post_send,
+				    .wr_id = 0,
+				    .n = 3,
+				    .flags = IBV_SEND_SIGNALED,
+				    .nsge = 3,
+				    .ret = EINVAL,
+				    .bad = 1 });
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_non_null(strstr(s.findings->all[0]->says,
+			       "(cap.max_send_sge). The post ended there: 2 requests after it were "
+			       "not posted either."));
+	story_end(&s);
+}
+
 TEST(too_many_inline_bytes)
 {
 	struct story s;
