@@ -25,6 +25,7 @@
 #include "analyzer/facts/spins.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/facts/waits.h"
+#include "analyzer/model/crash.h"
 #include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
@@ -38,6 +39,7 @@ enum { HUNG_NS = 250000000, TEXT = 256 };
 struct call_in_progress {
 	struct moment moment;
 	bool waits;
+	uint64_t channel; /* the completion channel of whose events it waits for one; 0: none */
 	char *what;
 	struct crashed_call given;
 };
@@ -118,6 +120,9 @@ void ends_note_call(struct ends *ends, struct model *model, const struct trace_e
 		return;
 	call->moment = moment_of(event);
 	call->waits = verb_infos[event->call->verb].blocks;
+	call->channel = event->call->verb == VERB_get_cq_event && event->call->args
+				? args_number(event->call->args, ARG(channel))
+				: 0;
 	call->given = crashed_read_call(event);
 	free(call->what);
 	call->what = strdup(reason_call(model, event, text, sizeof(text)));
@@ -357,6 +362,26 @@ void ends_finish(struct ends *ends, const struct model *model)
 	delays_finish(ends->delays, model);
 }
 
+/*
+ * Was @call under way for long when @end came, though it should have returned? A wait for an event
+ * may last; but no event comes from a channel that was destroyed meanwhile.
+ */
+static bool is_hung(const struct model *model, const struct call_in_progress *call,
+		    const struct model_exit *end)
+{
+	const struct life *channel;
+
+	if (!call->waits)
+		return end->time - call->moment.time >= HUNG_NS;
+	channel = call->channel
+			  ? model_life(model, end->process, OBJECT_comp_channel, call->channel)
+			  : NULL;
+	return channel && channel->state == LIFE_GONE &&
+	       channel->destroyed.time > call->moment.time &&
+	       end->time - channel->destroyed.time >= HUNG_NS &&
+	       !crash_has_thread_ended(model, call->moment.id.thread);
+}
+
 void ends_note_exit(struct ends *ends, struct model *model, const struct model_exit *end,
 		    bool failed, const char *expected, struct null_result null)
 {
@@ -369,7 +394,7 @@ void ends_note_exit(struct ends *ends, struct model *model, const struct model_e
 
 		if (!call->moment.id.thread || call->moment.process != end->process)
 			continue;
-		if (whole && !call->waits && end->time - call->moment.time >= HUNG_NS)
+		if (whole && is_hung(model, call, end))
 			add_hung(ends, call, end);
 		call->moment.id.thread = 0;
 	}

@@ -397,6 +397,50 @@ TEST(to_wait_for_an_event_at_the_end_is_as_it_should_be)
 	has_none(&s);
 }
 
+/* A thread waits for an event of the channel, which another thread destroys if @destroyed. */
+static void wait_for_an_event(struct story *s, bool destroyed)
+{
+	struct ibv_cq *cq = NULL;
+	void *context = NULL;
+	int other;
+
+	story_begin(s);
+	other = story_thread(s, STORY_PID, 0, 0);
+	open_context(s);
+	story_do(s, 0, VERB_create_comp_channel, 3, W(&a_channel), W(&a_context));
+	story_call(s, other, VERB_get_cq_event, 8, W(&a_channel), W(&cq), W(&context));
+	live_for_a_second(s);
+	if (destroyed)
+		story_do(s, 0, VERB_destroy_comp_channel, 4, 0, W(&a_channel));
+}
+
+TEST(a_wait_for_an_event_of_a_channel_that_was_destroyed_is_hung)
+{
+	const struct fact *fact;
+	struct story s;
+
+	wait_for_an_event(&s, true);
+	live_for_a_second(&s);
+	story_exit(&s, STORY_PID, SIGALRM);
+	story_check(&s, NULL);
+	fact = get_only_fact(&s, FACT_HUNG);
+	assert_string_equal(fact->what, "ibv_get_cq_event(comp_channel1)");
+	story_end(&s);
+}
+
+TEST(a_wait_for_an_event_is_not_hung_if_its_channel_lives_or_the_process_ends_with_it)
+{
+	struct story s;
+
+	for (int i = 0; i < 2; i++) {
+		wait_for_an_event(&s, i);
+		if (!i)
+			live_for_a_second(&s);
+		story_exit(&s, STORY_PID, 0);
+		has_none(&s);
+	}
+}
+
 TEST(with_events_lost_nothing_is_hung)
 {
 	struct story s;
