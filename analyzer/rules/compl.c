@@ -85,8 +85,8 @@ static bool has_older_events(struct trace *trace)
 }
 
 static const char *const ack_retrieved =
-	"Acknowledge only events that were retrieved: if ibv_get_cq_event() or "
-	"ibv_get_async_event() fails, for instance with EINTR, there is none to acknowledge.";
+	"Acknowledge each event once, for the CQ or object that it names, and only if it was "
+	"retrieved: if ibv_get_cq_event() fails, for instance with EINTR, there is none.";
 
 /*
  * COMPL-003, too many acknowledgements: a destroy waits until as many events were acknowledged as
