@@ -49,6 +49,7 @@ void cq_event_note_armed(struct life *cq, const struct trace_event *event)
 		cq->deaf = moment_of_verb(event, VERB_req_notify_cq);
 	if (!cq || !cq->wake || event->notify->ret)
 		return;
+	cq->wake->twice |= cq->wake->is_armed;
 	cq->wake->solicited = event->notify->solicited_only;
 	cq->wake->armed = moment_of_verb(event, VERB_req_notify_cq);
 	cq->wake->is_armed = true;
@@ -119,6 +120,7 @@ void cq_event_note_polled(struct life *cq, const struct trace_event *event)
 	cq->wake->polled = moment_of_verb(event, event->poll->verb);
 	cq->wake->filled = event->poll->filled ? event->poll->nwc : 0;
 	cq->wake->got = false;
+	cq->wake->due = (struct moment){ 0 };
 	cq->wake->since = event->time;
 }
 
@@ -439,6 +441,17 @@ static void note_left(struct cq_event *wake, const struct trace_event *event)
 		left->armed = wake->armed;
 }
 
+/*
+ * The event of a CQ that was not polled since it was armed: a completion is in the CQ. If it was
+ * ever armed twice, the event may be of a completion that was polled before.
+ */
+static void note_due(struct cq_event *wake, const struct trace_event *event)
+{
+	if (wake->is_armed && !wake->twice && !wake->due.id.thread &&
+	    wake->polled.time <= wake->armed.time)
+		wake->due = moment_of(event);
+}
+
 void cq_event_end_wait(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	struct event_wait **at = &model->waiting, *waiting;
@@ -456,6 +469,7 @@ void cq_event_end_wait(struct model *model, const struct trace_event *event, str
 		return;
 	note_wait(cq, event);
 	note_left(cq->wake, event);
+	note_due(cq->wake, event);
 	if (cq->wake->is_armed && cq->wake->lain && !cq->wake->looked &&
 	    event->id.thread == cq->wake->armed.id.thread) {
 		note_first_late(cq->wake);

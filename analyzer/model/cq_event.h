@@ -73,7 +73,10 @@ struct cq_event {
 	bool got;     /* an event was retrieved since the last poll */
 	/* a completion whose event was not retrieved was in the CQ when it was armed */
 	bool lain;
-	bool looked;            /* the CQ was polled since it was armed */
+	bool looked; /* the CQ was polled since it was armed */
+	bool twice;  /* armed again before its event was retrieved, at some time */
+	/* when the event of a completion was retrieved that was not polled since; id 0:0: none */
+	struct moment due;
 	struct event_id passed; /* the last examined poll, if the CQ was never armed */
 	struct cq_event_late late;
 	bool may_complete; /* requests were outstanding when it was armed */

@@ -11,6 +11,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/control.h"
+#include "analyzer/model/cq_event.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
@@ -75,6 +76,30 @@ static const char *name_refused(const struct queue_refusal *refusal, char text[6
 	return text;
 }
 
+static const char poll_each_cq[] =
+	"Poll the CQ that ibv_get_cq_event() returns until it is empty, and arm that CQ again. "
+	"Post a refused request again after a completion.";
+
+/* The completions that would make room were in the CQ, and the program had their event. */
+static void describe_unpolled(struct finding *finding,
+			      const struct model_queue_problem *queue_problem)
+{
+	const struct queue_cq *cq = queue_problem->queue->cq;
+	const struct cq_event *wake = cq && cq->owner ? cq->owner->wake : NULL;
+	int64_t time = queue_problem->moment.time;
+	char id[32], when[32];
+
+	if (!wake || !wake->due.id.thread || wake->due.time > time)
+		return;
+	finding_text(&finding->says,
+		     "%s Completions were in %s: its event was retrieved at %s, %s earlier, and it "
+		     "was not polled since.",
+		     finding->says ?: "", cq->owner->name, event_id_text(wake->due.id, id),
+		     words_format_span(time - wake->due.time, when));
+	finding_step(finding, "event retrieved", &wake->due);
+	finding->todo = poll_each_cq;
+}
+
 /*
  * Report a full queue that refused a request that the program never posted again; or that accepted
  * one request too many.
@@ -108,6 +133,8 @@ static void report_overflow(struct check *check, enum rule_id rule,
 			     "never posted again.",
 			     name, refusal->outstanding, refusal->limit,
 			     name_refused(refusal, refused));
+	if (queue_problem->kind == PROBLEM_GIVEN_UP)
+		describe_unpolled(finding, queue_problem);
 	add_steps(finding, queue_problem);
 }
 

@@ -22,6 +22,68 @@ TEST(a_full_send_queue_stops_the_program)
 	story_end(&s);
 }
 
+static void arm_cq(struct story *s)
+{
+	struct event_notify *event = (struct event_notify *)s->words;
+
+	event->cq = W(&a_cq);
+	story_event(s, 0, EVENT_NOTIFY, sizeof(*event) / 8);
+}
+
+/* A send queue is full, after an event of its CQ, which was armed @arms times. */
+static void fill_after_event(struct story *s, int arms, int polls)
+{
+	static struct ibv_comp_channel channel = { .context = &a_context };
+	static struct ibv_cq *got = &a_cq;
+	static void *context;
+
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	story_do(s, 0, VERB_create_comp_channel, 3, W(&channel), W(&a_context));
+	a_cq.channel = &channel;
+	create_cq(s);
+	create_roomy(s, cap, cap);
+	for (int i = 0; i < arms; i++)
+		arm_cq(s);
+	post_sends(s, 0, (uint32_t)polls, IBV_SEND_SIGNALED);
+	story_do(s, 0, VERB_get_cq_event, 12, 0, W(&channel), W(&got), W(&context));
+	story_do(s, 0, VERB_ack_cq_events, 13, 0, W(&a_cq), W(1));
+	poll_sends(s, 0, polls - 1);
+	post_sends(s, (uint64_t)polls, ROOM - 1, IBV_SEND_SIGNALED);
+	refuse_send(s, 9, IBV_SEND_SIGNALED, ENOMEM);
+	destroy_qp(s, 0);
+	destroy_cq(s, 0);
+	a_cq.channel = NULL;
+	story_do(s, 0, VERB_destroy_comp_channel, 14, 0, W(&channel));
+	dealloc_pd(s, 0);
+	close_context(s);
+	story_exit(s, STORY_PID, 0);
+	story_check(s, NULL);
+}
+
+static bool is_said_to_be_unpolled(int arms, int polls)
+{
+	const struct finding *f;
+	struct story s;
+	bool said;
+
+	fill_after_event(&s, arms, polls);
+	f = story_only(&s, RULE_QUEUE_001);
+	said = strstr(f->says, "Completions were in cq1: its event was retrieved at 1:14, 5000 ns "
+			       "earlier, and it was not polled since.");
+	assert_int_equal(said, !!strstr(finding_advice(f), "until it is empty"));
+	story_end(&s);
+	return said;
+}
+
+TEST(a_full_send_queue_whose_event_was_not_followed_by_a_poll)
+{
+	assert_true(is_said_to_be_unpolled(1, 1));
+	assert_false(is_said_to_be_unpolled(2, 1)); /* the event of an earlier completion? */
+	assert_false(is_said_to_be_unpolled(1, 2)); /* it was polled */
+}
+
 /* As all programs do that wait for room. */
 TEST(a_refused_request_is_posted_after_a_completion)
 {
