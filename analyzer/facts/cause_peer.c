@@ -58,10 +58,10 @@ static void note_users(struct noted_error *noted, const struct queue *queue)
 	}
 }
 
-/* How many receives of @queue, an SRQ, have messages in a CQ that were not polled. */
+/* How many receives of @queue, an SRQ, have messages that were not polled, or never will be. */
 static uint64_t count_unpolled(const struct queue *queue)
 {
-	uint64_t n = 0;
+	uint64_t n = queue->unread;
 
 	for (const struct life_link *link = life_first_child(queue->owner); link;
 	     link = life_next_child(queue->owner, link))
@@ -90,7 +90,10 @@ void cause_note_receives(struct noted_error *noted, const struct life *other, ui
 	if (!queue || queue->doubt || !is_used_up(queue, sent))
 		return;
 	noted->empty = true;
-	noted->unpolled = queue->outstanding;
+	noted->lost =
+		queue->unread < queue->outstanding ? (uint32_t)queue->unread : queue->outstanding;
+	memcpy(noted->loser, queue->unread_user, sizeof(noted->loser));
+	noted->unpolled = queue->outstanding - noted->lost;
 	noted->posted = queue->messages;
 	noted->dropped = queue->dropped;
 	noted->last_posted = (struct moment){
@@ -184,6 +187,13 @@ static void put_consumed(const struct noted_error *noted, char text[CAUSE_TEXT])
 	if (noted->unpolled)
 		snprintf(text + used, CAUSE_TEXT - used, "; %s had come and not been polled",
 			 words_format_count(noted->unpolled, "message", n));
+	used = strlen(text);
+	if (noted->lost)
+		snprintf(text + used, CAUSE_TEXT - used,
+			 "; %s%s lost with %s, which was destroyed before %s polled",
+			 words_format_count(noted->lost, "receive", n),
+			 noted->lost == 1 ? " was" : " were", noted->loser,
+			 noted->lost == 1 ? "it was" : "they were");
 }
 
 /* "; all 64 had been posted by 4:4592, 2.3 s earlier; since the queue was full, qp3 took 60 ..." */

@@ -30,6 +30,9 @@ struct noted_error {
 	bool empty;            /* its receive queue was empty */
 	/* messages that used the last receives of the queue pair, and were not polled */
 	uint32_t unpolled;
+	/* receives of the SRQ whose queue pair was destroyed before they were polled; the last one */
+	uint32_t lost;
+	char loser[LIFE_NAME];
 	bool waiting; /* for the first receive posted after that */
 	bool missed;  /* events are missing, so that receive is not known */
 	/* receives that the peer had posted when the error was polled, since its last reset */

@@ -289,6 +289,8 @@ struct queue {
 	/* of an SRQ: queue pairs destroyed with messages in their CQ, and when the first one was */
 	uint32_t unread_users;
 	int64_t unread_gone;
+	uint64_t unread; /* these messages, and the last of these queue pairs */
+	char unread_user[LIFE_NAME];
 	struct queue_limits limits;
 	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
 	struct queue_cq *cq;

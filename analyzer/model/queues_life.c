@@ -411,6 +411,8 @@ static void note_lost_receives(const struct life *life)
 	    !cq_event_has_unread(life, life->destroyed.time))
 		return;
 	life->rq->unread_users++;
+	life->rq->unread += life->arrived - life->taken;
+	memcpy(life->rq->unread_user, life->name, sizeof(life->rq->unread_user));
 	if (!life->rq->unread_gone)
 		life->rq->unread_gone = life->destroyed.time;
 }

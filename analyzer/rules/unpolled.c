@@ -7,6 +7,8 @@
  * Only for queues whose content is certain (analyzer/model/queue.h).
  */
 
+#include <stdio.h>
+
 #include "analyzer/model/key.h"
 #include "analyzer/model/lost_buffers.h"
 #include "analyzer/model/model.h"
@@ -20,6 +22,7 @@
 enum {
 	LEAST_QPS = 3,    /* queue pairs: with fewer, the program may just have ended */
 	LEAST_UNREAD = 3, /* messages */
+	LEAST_LOST = 2,   /* receives of an SRQ: with fewer, the message may be a goodbye */
 	UNREAD_NS = 500000000,
 	SLEEP_NS = 20000000, /* longer than a message of the peer takes on a socket */
 };
@@ -313,13 +316,19 @@ static bool takes_receives_along(const struct life *qp)
 }
 
 /*
- * Each message in the CQ has a receive of the SRQ, which other queue pairs need. The last queue
- * pairs of a program need not return theirs.
+ * Each message in the CQ has a receive of the SRQ, which other queue pairs need. A single one may
+ * be the last message of a program.
  */
 static bool has_receives_of_srq(struct leftover_completions *left)
 {
-	return cq_event_has_unread(left->qp, left->now) && !left->check->findings->blind &&
-	       left->qp->rq->owner && takes_receives_along(left->qp);
+	const struct life *qp = left->qp;
+
+	if (!cq_event_has_unread(qp, left->now) || left->check->findings->blind || !qp->rq->owner ||
+	    qp->rq->owner == qp)
+		return false;
+	return takes_receives_along(qp) ||
+	       (!find_unread_cq(qp, left->now) && qp->arrived >= qp->taken + LEAST_LOST &&
+		qp->arrived < qp->taken + LEAST_UNREAD);
 }
 
 static void describe_receives_of_srq(const struct leftover_completions *left,
@@ -327,14 +336,17 @@ static void describe_receives_of_srq(const struct leftover_completions *left,
 {
 	const struct life *qp = left->qp;
 	const uint64_t n = qp->arrived - qp->taken;
-	char name[64];
+	char name[64], before[64] = "";
 
+	if (takes_receives_along(qp))
+		snprintf(before, sizeof(before), ", as with %s earlier",
+			 WORDS_N(qp->rq->unread_users, "queue pair"));
 	finding_text(&finding->says,
-		     "%s was destroyed in %s while %s %s in its CQ: no completion returns %s "
-		     "buffer, which is lost to %s, as with %s earlier.",
+		     "%s was destroyed in %s while %s %s in its CQ, not polled: %s lost to "
+		     "%s%s.",
 		     object_name_text(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
-		     WORDS_N(n, "message"), n == 1 ? "was" : "were", n == 1 ? "its" : "each",
-		     qp->rq->owner->name, WORDS_N(qp->rq->unread_users, "queue pair"));
+		     WORDS_N(n, "message"), n == 1 ? "was" : "were",
+		     n == 1 ? "its receive is" : "their receives are", qp->rq->owner->name, before);
 }
 
 /*
@@ -387,6 +399,9 @@ static void describe_unread(const struct leftover_completions *left, struct find
 		     qp->arrived - qp->taken == 1 ? "was" : "were",
 		     words_format_span(left->now - qp->arrival, when),
 		     left->cq ? ", nor anything of " : "", left->cq ? left->cq->name : "");
+	if (finding->says && qp->rq->owner && qp->rq->owner != qp)
+		finding_text(&finding->says, "%s Their receives are lost to %s.", finding->says,
+			     qp->rq->owner->name);
 	if (finding->says)
 		describe_missing_event(qp, finding);
 }
@@ -436,29 +451,40 @@ static void describe_no_last_wqe(const struct leftover_completions *left, struct
 		     event_id_text(left->drain->id, id));
 }
 
+static const char poll_until_last_wqe[] =
+	"Move the queue pair to ERR, wait for IBV_EVENT_QP_LAST_WQE_REACHED, and poll its CQ until it "
+	"is empty, then destroy. Post the receives that were polled to the SRQ again.";
+
 static const struct leftover_kind {
 	bool (*has)(struct leftover_completions *left);
 	void (*describe)(const struct leftover_completions *left, struct finding *finding);
 	const char *breaks; /* NULL: it is an error, whenever it happens */
+	const char *todo;   /* NULL: the advice of the rule */
 } kinds[] = {
-	{ has_drained, describe_drained, NULL },
+	{ has_drained, describe_drained, NULL, NULL },
 	{ has_unpolled, describe_unpolled,
 	  "the device is not done by then: the peer gets nothing, or only a part, and "
-	  "no error" },
+	  "no error",
+	  NULL },
 	{ has_hung_up, describe_hung_up,
 	  "the device is not done by then: the request is flushed, and the peer gets nothing, or "
-	  "only a part" },
+	  "only a part",
+	  NULL },
 	{ has_unsignalled, describe_unsignalled,
 	  "the device has not executed these requests by then, however long the program waited: "
-	  "only the completion of a signalled request proves it" },
+	  "only the completion of a signalled request proves it",
+	  NULL },
 	{ has_unread_messages, describe_unread,
 	  "the program needs these messages: they are lost, and the peer, whose sends succeeded, "
-	  "does not send them again" },
+	  "does not send them again",
+	  NULL },
 	{ has_receives_of_srq, describe_receives_of_srq,
-	  "more clients come and go: each takes receives out of the SRQ, until none is left" },
+	  "more clients come and go: each takes receives out of the SRQ, until none is left",
+	  poll_until_last_wqe },
 	{ has_no_last_wqe, describe_no_last_wqe,
 	  "a message arrives at that time: its receive is taken out of the SRQ, and no completion "
-	  "gives the buffer back" },
+	  "gives the buffer back",
+	  poll_until_last_wqe },
 };
 
 static void report_leftover(const struct leftover_completions *left,
@@ -474,6 +500,7 @@ static void report_leftover(const struct leftover_completions *left,
 	kind->describe(left, finding);
 	if (kind->breaks)
 		finding_text(&finding->breaks, "%s", kind->breaks);
+	finding->todo = kind->todo;
 	finding_step(finding, "created", &qp->created);
 	if (left->last) {
 		posted = queue_moment(qp->sq, left->last);

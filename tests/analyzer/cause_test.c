@@ -1256,6 +1256,43 @@ TEST(a_shared_queue_whose_messages_are_not_polled)
 	story_end(&s);
 }
 
+/* A queue pair took the only receives of the SRQ along. */
+TEST(a_shared_queue_whose_receives_are_lost)
+{
+	struct ibv_qp_init_attr attr[2];
+	struct ibv_qp second;
+	struct ibv_srq srq;
+	struct story s;
+
+	share_queue(&s, &srq, &second);
+	for (int i = 0; i < 2; i++)
+		attr[i] = (struct ibv_qp_init_attr){ .send_cq = &ends[i].cq,
+						     .recv_cq = &ends[i].cq,
+						     .srq = i ? &srq : NULL,
+						     .cap = { .max_send_wr = 8 },
+						     .qp_type = IBV_QPT_RC };
+	for (uint64_t i = 0; i < 2; i++)
+		story_post(&s, 1, VERB_post_srq_recv, &srq, i, 0,
+			   (struct event_sge){ AT, 8, 0x20 });
+	for (int i = 0; i < 2; i++) {
+		send_to_peer(&s, 0x10);
+		poll_as(&s, IBV_WC_SUCCESS);
+	}
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_do(&s, 0, VERB_create_qp, 4, W(&ends[0].qp), W(&ends[0].pd), W(&attr[0]));
+	story_do(&s, 1, VERB_create_qp, 4, W(&ends[1].qp), W(&ends[1].pd), W(&attr[1]));
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(
+		strstr(get_only_cause(&s)->peer,
+		       " earlier; 2 receives were lost with qp2, which was destroyed before "
+		       "they were polled; no further"));
+	story_end(&s);
+}
+
 /* Receives for which its CQ has no entries. */
 static void overrun_peer(int receives, const char *says)
 {
