@@ -30,11 +30,11 @@ struct noted_error {
 	bool empty;            /* its receive queue was empty */
 	/* messages that used the last receives of the queue pair, and were not polled */
 	uint32_t unpolled;
-	/* receives of the SRQ whose queue pair was destroyed before they were polled; the last one */
+	/* receives of the SRQ whose queue pairs were destroyed before they were polled */
 	uint32_t lost;
-	char loser[LIFE_NAME];
-	bool waiting; /* for the first receive posted after that */
-	bool missed;  /* events are missing, so that receive is not known */
+	char loser[LIFE_NAME]; /* the last of these queue pairs */
+	bool waiting;          /* for the first receive posted after that */
+	bool missed;           /* events are missing, so that receive is not known */
 	/* receives that the peer had posted when the error was polled, since its last reset */
 	uint64_t posted;
 	uint32_t dropped;          /* receives that the last reset removed */

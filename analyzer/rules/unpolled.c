@@ -452,8 +452,8 @@ static void describe_no_last_wqe(const struct leftover_completions *left, struct
 }
 
 static const char poll_until_last_wqe[] =
-	"Move the queue pair to ERR, wait for IBV_EVENT_QP_LAST_WQE_REACHED, and poll its CQ until it "
-	"is empty, then destroy. Post the receives that were polled to the SRQ again.";
+	"Move the queue pair to ERR, wait for IBV_EVENT_QP_LAST_WQE_REACHED, and poll its CQ until "
+	"it is empty, then destroy. Post the receives that were polled to the SRQ again.";
 
 static const struct leftover_kind {
 	bool (*has)(struct leftover_completions *left);
