@@ -125,8 +125,11 @@ static void put_sends(struct text *t, const struct wait *wait)
 			     "has)");
 }
 
-/* The receives of the other end are consumed, or dropped: nothing more can be sent to it. */
-static void put_no_receives(struct text *t, const struct wait *wait)
+/*
+ * The receives of the other end are consumed, or dropped: nothing more can be sent to it. @gone: it
+ * has ended, and posts no other.
+ */
+static void put_no_receives(struct text *t, const struct wait *wait, bool gone)
 {
 	const struct peer_work *work = &wait->work;
 	char n[WORDS_COUNT];
@@ -145,7 +148,7 @@ static void put_no_receives(struct text *t, const struct wait *wait)
 		text_addf(t, "no receive was posted since its RESET");
 	else
 		text_addf(t, "it had never posted a receive");
-	if (wait->oldest.thread && wait->no_rnr_limit)
+	if (wait->oldest.thread && wait->no_rnr_limit && !gone)
 		text_addf(t, " (rnr_retry 7: the send waits for the next without a limit)");
 }
 
@@ -182,7 +185,8 @@ static void put_last_post(struct text *t, const struct wait *wait)
 }
 
 /* Report which of the awaited operations the other end has done. */
-static void put_peer_work(struct text *t, const struct waits *waits, const struct wait *wait)
+static void put_peer_work(struct text *t, const struct waits *waits, const struct wait *wait,
+			  bool gone)
 {
 	const struct peer_work *work = &wait->work;
 
@@ -192,12 +196,12 @@ static void put_peer_work(struct text *t, const struct waits *waits, const struc
 	if (!wait->oldest.thread) {
 		put_sends(t, wait);
 		if (work->received && !wait->both)
-			put_no_receives(t, wait);
+			put_no_receives(t, wait, gone);
 		put_last_post(t, wait);
 	} else if (wait->arrived) {
 		text_addf(t, "%sthe peer had received these messages", t->used ? ", " : "");
 	} else if (queue_takes_receive(wait->oldest.opcode)) {
-		put_no_receives(t, wait);
+		put_no_receives(t, wait, gone);
 	}
 }
 
@@ -273,7 +277,7 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 			  "; the send fails after %s at the earliest (timeout %u, retry_cnt %u)",
 			  words_format_span(wait->retry_time, when), wait->timeout,
 			  wait->retry_cnt);
-	put_peer_work(&why, waits, wait);
+	put_peer_work(&why, waits, wait, gone);
 	if (why.used)
 		text_addf(t, ": %s", why.at);
 	text_fini(&why);

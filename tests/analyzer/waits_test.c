@@ -1270,6 +1270,24 @@ TEST(a_send_that_waits_without_a_limit)
 		     "limit); process 2 called no verb after 2:16, for 1.00 s");
 }
 
+/* It posts no other receive. */
+TEST(a_send_that_waits_for_a_dead_peer_without_a_limit)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.rnr_retry = 7;
+	ends[0].attr.timeout = 0;
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	story_exit(&s, PEER, SIGKILL);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	check_report(&s, SIGTERM,
+		     "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:18, for 1.00 s "
+		     "(timeout 0: without a limit); peer process 2 (app) qp1: killed by SIGKILL "
+		     "at 35.0 us, it had never posted a receive");
+}
+
 TEST(a_peer_that_posted_nothing_after_its_reset)
 {
 	struct story s;
