@@ -66,13 +66,14 @@ static bool find_qkey(const struct life *from, const struct wr *wr, uint32_t *re
 }
 
 static void report_qkey(struct model *model, struct queue *queue,
-			const struct model_queue_problem *sent, uint32_t qkey)
+			const struct model_queue_problem *sent, uint32_t qkey, const struct wr *wr)
 {
 	struct model_queue_problem queue_problem = *sent;
 
 	queue->qkey_told = true;
 	queue_problem.kind = PROBLEM_QKEY;
 	queue_problem.number = qkey;
+	queue_problem.given = (uint32_t)wr->remote_qkey;
 	queue_problem.limit = sent->other->qp->qkey;
 	model->watcher.queue_problem(model->watcher.arg, &queue_problem);
 }
@@ -85,7 +86,7 @@ static void check_qkey(struct model *model, struct queue *queue,
 
 	if (!queue->qkey_told && to->set & ABI_QP_QKEY && find_qkey(queue->owner, wr, &qkey) &&
 	    qkey != to->qkey)
-		report_qkey(model, queue, sent, qkey);
+		report_qkey(model, queue, sent, qkey, wr);
 }
 
 /*
@@ -112,7 +113,7 @@ static void check_group_qkey(struct model *model, struct queue *queue,
 		sent->other = life;
 	}
 	if (sent->other)
-		report_qkey(model, queue, sent, qkey);
+		report_qkey(model, queue, sent, qkey, wr);
 }
 
 /* The bytes of the longest outstanding receive. */

@@ -92,7 +92,11 @@ enum queue_problem_kind {
 	PROBLEM_GRH_SENT,   /* a datagram is sent from the GRH of another: address .number */
 	/* a datagram of .number bytes from .other; the receives have at most .limit bytes */
 	PROBLEM_GRH_SHORT,
-	PROBLEM_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */
+	/*
+	 * A datagram has Q_Key .number, and its receiver, .other, has .limit. .given: remote_qkey of
+	 * the request.
+	 */
+	PROBLEM_QKEY,
 };
 
 struct queue_refusal;
@@ -105,6 +109,7 @@ struct model_queue_problem {
 	const struct life *object;
 	const struct queue *queue;
 	uint64_t number, limit;
+	uint32_t given;
 	const struct queue_refusal *refusal;
 	const struct queue_request *earlier;
 	const struct life *other;

@@ -378,10 +378,15 @@ void state_005_reads(struct check *check, const struct life *life)
 	finding_step(finding, "connected", &qp->rtr);
 }
 
+static const char *const low_qkey =
+	"Give the receiver a qkey below 0x80000000, and its senders the same as remote_qkey. Or give "
+	"the queue pair of each sender that qkey, and the request a remote_qkey of 0x80000000.";
+
 /* STATE-005: a datagram that its receiver drops. */
 void state_005_qkey(struct check *check, const struct model_queue_problem *queue_problem)
 {
-	char mine[MOST], theirs[MOST], where[64];
+	const bool own = queue_problem->given != queue_problem->number;
+	char mine[MOST], theirs[MOST], where[64], given[96] = "";
 	struct finding *finding;
 
 	if (queue_problem->kind != PROBLEM_QKEY)
@@ -391,10 +396,16 @@ void state_005_qkey(struct check *check, const struct model_queue_problem *queue
 				   queue_problem->object, where);
 	if (!finding)
 		return;
+	if (own) {
+		finding->todo = low_qkey;
+		snprintf(given, sizeof(given),
+			 " (its own, since remote_qkey 0x%" PRIx32 " has the highest bit set)",
+			 queue_problem->given);
+	}
 	finding_text(&finding->says,
-		     "%s sent a datagram with Q_Key 0x%" PRIx64 " to %s, whose qkey is 0x%" PRIx64
+		     "%s sent a datagram with Q_Key 0x%" PRIx64 "%s to %s, whose qkey is 0x%" PRIx64
 		     ".",
-		     name_end(check, queue_problem->object, mine), queue_problem->number,
+		     name_end(check, queue_problem->object, mine), queue_problem->number, given,
 		     name_end(check, queue_problem->other, theirs), queue_problem->limit);
 	finding_text(&finding->breaks,
 		     "the program relies on the datagram: the device of the receiver drops it, and "

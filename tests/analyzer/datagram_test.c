@@ -55,7 +55,9 @@ TEST(a_datagram_with_the_senders_own_qkey)
 	ends_with(&s, RULE_COUNT, NULL);
 	begin_grams(&s, 0x77, 0x22, BYTES + 40);
 	send_gram(&s, 0x22, OWN | 5, BYTES);
-	ends_with(&s, RULE_STATE_005, "with Q_Key 0x77 to");
+	ends_with(&s, RULE_STATE_005,
+		  "with Q_Key 0x77 (its own, since remote_qkey 0x80000005 has the highest bit "
+		  "set) to qp1");
 }
 
 /* The address handle is that of a multicast group; both ends, or the sender alone, are in it. */
@@ -87,7 +89,9 @@ TEST(a_multicast_with_another_qkey)
 	send_to_group(&s, true, QKEY);
 	ends_with(&s, RULE_COUNT, NULL);
 	send_to_group(&s, true, OWN | 5);
-	ends_with(&s, RULE_STATE_005, "with Q_Key 0x77 to");
+	ends_with(&s, RULE_STATE_005,
+		  "with Q_Key 0x77 (its own, since remote_qkey 0x80000005 has the highest bit "
+		  "set) to qp1");
 }
 
 TEST(a_multicast_to_nobody_else)
