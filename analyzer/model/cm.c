@@ -123,6 +123,16 @@ static bool is_last_event(const char *event)
 	return false;
 }
 
+static void note_last_event(struct life *id, int64_t time)
+{
+	if (!id->ended && !id->disconnected) {
+		id->unmade = id->got;
+		id->unmade_event = id->got_event;
+		id->unmade_at = time;
+	}
+	id->ended = true;
+}
+
 static int note_cm_event(struct model *model, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
@@ -134,8 +144,9 @@ static int note_cm_event(struct model *model, const struct trace_event *event)
 		id->events++;
 		id->got = moment_of(event);
 		args_get(out, ARG(event.event), &id->got_event);
-		id->ended |= is_last_event(event_name(out));
 		id->disconnected |= !strcmp(event_name(out), "RDMA_CM_EVENT_DISCONNECTED");
+		if (is_last_event(event_name(out)))
+			note_last_event(id, event->time);
 		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");
 		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
 		if (!strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_RESPONSE"))

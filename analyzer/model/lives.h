@@ -55,10 +55,13 @@ struct life {
 	bool bound;        /* rdma_bind_addr() was called for it */
 	bool ended;        /* its connection has ended, or could not be made */
 	bool disconnected; /* RDMA_CM_EVENT_DISCONNECTED was retrieved */
-	bool resolved;     /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
-	bool listens;      /* rdma_listen() was called for it */
-	uint16_t port;     /* the port that rdma_bind_addr() set; 0: not known */
-	bool routed;       /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
+	/* the event that its connection could not be made, and when it was retrieved; 0:0: none */
+	struct moment unmade;
+	int64_t unmade_event, unmade_at; /* enum rdma_cm_event_type */
+	bool resolved;                   /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
+	bool listens;                    /* rdma_listen() was called for it */
+	uint16_t port;                   /* the port that rdma_bind_addr() set; 0: not known */
+	bool routed;                     /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	bool ps_datagrams; /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
 	/* a librdmacm identifier of a queue pair that librdmacm does not know: */
 	struct moment responded; /* RDMA_CM_EVENT_CONNECT_RESPONSE has come; 0:0: not */

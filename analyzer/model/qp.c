@@ -527,3 +527,13 @@ int64_t qp_rnr_time(unsigned int code)
 
 	return us[code & 31] * 1000;
 }
+
+const struct life *qp_find_unmade(const struct life *qp)
+{
+	const struct life *id = life_cm_id(qp);
+
+	return id && id->unmade.id.thread && !qp->qp->rtr.id.thread &&
+			       qp->qp->moved.time <= id->unmade_at
+		       ? id
+		       : NULL;
+}

@@ -145,3 +145,9 @@ void qp_note_queried(struct life *life, const struct trace_event *event);
  * request posted at @posted (0: not known), or by an event (0, INT64_MAX).
  */
 void qp_note_failed(struct life *life, const struct moment *moment, int status, int64_t posted);
+
+/*
+ * The identifier of queue pair @qp if an event has told that its connection could not be made, and
+ * the queue pair has changed its state no later than that; or NULL.
+ */
+const struct life *qp_find_unmade(const struct life *qp);

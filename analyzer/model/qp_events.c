@@ -150,11 +150,27 @@ static bool is_allowed_post(const struct life *life, const struct trace_event *e
 					      event->time < qp->moved.time + NOTICE_NS);
 }
 
+static bool is_without_data(const struct post *post)
+{
+	return post->nwr == 1 && !post->wr->nsge;
+}
+
 /* After an error a request without data may be posted for its flush, too. */
 static bool is_mark(const struct qp *qp, const struct post *post, bool send)
 {
-	return qp->error_reported && qp->status && !qp->marked[send] && post->nwr == 1 &&
-	       !post->wr->nsge;
+	return qp->error_reported && qp->status && !qp->marked[send] && is_without_data(post);
+}
+
+/*
+ * Does the thread send on a queue pair whose connection could not be made, as an event has told it?
+ * A request without data may be posted for its flush.
+ */
+static bool is_unconnected_send(const struct life *life, const struct trace_event *event, bool send)
+{
+	const struct life *id = qp_find_unmade(life);
+
+	return send && id && id->unmade.id.thread == event->id.thread && !life->qp->rtr.id.thread &&
+	       !is_without_data(event->post);
 }
 
 /*
@@ -203,7 +219,10 @@ static void judge_in_error(struct model *model, const struct trace_event *event,
 		qp->after[send] += event->post->nwr;
 	if (qp->judged)
 		return;
-	if (is_allowed_post(life, event, send)) {
+	if (is_unconnected_send(life, event, send)) {
+		qp->judged = true;
+		report_invalid_post(model, event, life, INVALID_POST_ERROR, 0);
+	} else if (is_allowed_post(life, event, send)) {
 		if (send && is_late_post(qp, event))
 			report_invalid_post(model, event, life, INVALID_POST_LATE, 0);
 	} else if (may_await_flush(life, event->post)) {

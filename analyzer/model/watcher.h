@@ -93,8 +93,8 @@ enum queue_problem_kind {
 	/* a datagram of .number bytes from .other; the receives have at most .limit bytes */
 	PROBLEM_GRH_SHORT,
 	/*
-	 * A datagram has Q_Key .number, and its receiver, .other, has .limit. .given: remote_qkey of
-	 * the request.
+	 * A datagram has Q_Key .number, and its receiver, .other, has .limit. .given: the
+	 * remote_qkey of the request.
 	 */
 	PROBLEM_QKEY,
 };

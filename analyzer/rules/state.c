@@ -138,15 +138,28 @@ void state_002(struct check *check, const struct model_invalid_post *invalid_pos
 			     post_is_send(post) ? "RTS" : "INIT", outcome);
 }
 
+/* "because of RDMA_CM_EVENT_REJECTED of cm_id1, retrieved at 1:19" */
+static void describe_unmade(const struct life *id, char *text, size_t size)
+{
+	char moment[32];
+
+	snprintf(text, size, "because of %s of %s, retrieved at %s",
+		 enum_name(enum_find("rdma_cm_event_type"), id->unmade_event) ?: "an event",
+		 id->name, event_id_text(id->unmade.id, moment));
+}
+
 /* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "reported by ibv_query_qp() at 1:20" */
 static const char *describe_cause(const struct life *qp, char *text, size_t size)
 {
 	const struct moment *moved = &qp->qp->moved;
+	const struct life *unmade = qp_find_unmade(qp);
 	const char *status = enum_name(enum_find("ibv_wc_status"), qp->qp->status);
 	char id[32];
 
 	event_id_text(moved->id, id);
-	if (qp->qp->error_reported && qp->qp->status)
+	if (unmade)
+		describe_unmade(unmade, text, size);
+	else if (qp->qp->error_reported && qp->qp->status)
 		snprintf(text, size, "by %s, polled at %s", status ? status : "an error", id);
 	else if (moved->verb == VERB_modify_qp)
 		snprintf(text, size, "by ibv_modify_qp() at %s", id);
@@ -155,16 +168,23 @@ static const char *describe_cause(const struct life *qp, char *text, size_t size
 	return text;
 }
 
+static const char *const look_at_event =
+	"Look at the type of each event of rdma_get_cm_event(): only RDMA_CM_EVENT_ESTABLISHED "
+	"means that the connection exists. After any other answer to rdma_connect(), destroy the "
+	"queue pair and the identifier.";
+
 /* Report once per error. */
 static void report_error(struct check *check, enum rule_id rule, const struct life *qp,
 			 const struct moment *posted, int ret)
 {
-	char name[64], outcome[128], cause[96], when[32];
+	char name[64], outcome[128], cause[LIFE_NAME + 96], when[32];
 	struct finding *finding;
 
 	finding = add_post(check, rule, qp, posted);
 	if (!finding)
 		return;
+	if (qp_find_unmade(qp))
+		finding->todo = look_at_event;
 	finding_text(
 		&finding->says, "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
 		object_name_text(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),

@@ -379,8 +379,9 @@ void state_005_reads(struct check *check, const struct life *life)
 }
 
 static const char *const low_qkey =
-	"Give the receiver a qkey below 0x80000000, and its senders the same as remote_qkey. Or give "
-	"the queue pair of each sender that qkey, and the request a remote_qkey of 0x80000000.";
+	"Give the receiver a qkey below 0x80000000, and its senders the same as remote_qkey. Or "
+	"give the queue pair of each sender that qkey, and the request a remote_qkey of "
+	"0x80000000.";
 
 /* STATE-005: a datagram that its receiver drops. */
 void state_005_qkey(struct check *check, const struct model_queue_problem *queue_problem)

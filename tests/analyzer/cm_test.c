@@ -553,3 +553,78 @@ TEST(a_response_after_which_nothing_is_established)
 	respond_to_request(&s, false, false); /* it does not want the connection */
 	story_finds_nothing(&s);
 }
+
+static void post_send(struct story *s, bool data)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge *sge = (struct event_sge *)(wr + 1);
+
+	event->object = W(&a_qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .opcode = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .nsge = data };
+	*sge = (struct event_sge){ 0x1000, 64, 0x10 };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + (data ? sizeof(*sge) : 0)) / 8);
+}
+
+/* The connection is refused; librdmacm moves the queue pair to ERR. */
+static void begin_rejected(struct story *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct rdma_conn_param param = { .retry_count = 7 };
+	struct rdma_cm_event *event = &made;
+	struct story_call call;
+
+	begin_story(s);
+	make_qp(s);
+	story_do(s, 0, VERB_modify_qp, 40, 0, W(&a_qp), W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	story_do(s, 0, VERB_rdma_connect, 41, 0, W(&an_id), W(&param));
+	made = (struct rdma_cm_event){ .event = RDMA_CM_EVENT_REJECTED, .id = &an_id };
+	call = story_call(s, 0, VERB_rdma_get_cm_event, 24, W(&channel), W(&event));
+	attr.qp_state = IBV_QPS_ERR;
+	story_do(s, 0, VERB_modify_qp, 42, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE));
+	story_return(s, &call, 0);
+	ack_event(s);
+}
+
+static void end_rejected(struct story *s)
+{
+	story_poll(s, 0, &a_cq, 0, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+	end_qp(s);
+	end_story(s);
+}
+
+TEST(a_request_is_sent_although_the_connection_was_rejected)
+{
+	struct story s;
+
+	begin_rejected(&s);
+	post_send(&s, true);
+	end_rejected(&s);
+	story_tells(&s, RULE_STATE_003,
+		    "had entered ERR because of RDMA_CM_EVENT_REJECTED of cm_id1, retrieved at 1:");
+}
+
+/* The flush of the request shows that all receives were flushed. */
+TEST(a_request_without_data_is_flushed_after_the_rejection)
+{
+	struct story s;
+
+	begin_rejected(&s);
+	post_send(&s, false);
+	end_rejected(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_rejected_queue_pair_is_destroyed)
+{
+	struct story s;
+
+	begin_rejected(&s);
+	end_qp(&s);
+	end_story(&s);
+	story_finds_nothing(&s);
+}

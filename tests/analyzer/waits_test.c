@@ -1270,7 +1270,6 @@ TEST(a_send_that_waits_without_a_limit)
 		     "limit); process 2 called no verb after 2:16, for 1.00 s");
 }
 
-/* It posts no other receive. */
 TEST(a_send_that_waits_for_a_dead_peer_without_a_limit)
 {
 	struct story s;
