@@ -107,6 +107,16 @@ promises_have_their_tests() {
 	is "tests that are not there" "$lost" ""
 }
 
+# A transcript beside no test is compared with nothing: its test was renamed.
+transcripts_have_their_tests() {
+	local file test lost=
+	for file in $(git ls-files 'tests/*_stories.txt' 'tests/*_test.txt'); do
+		test=${file%.txt}
+		[ -e "${test%_stories}_test.c" ] || [ -e "$test.c" ] || lost+=" $file"
+	done
+	is "transcripts without a test" "$lost" ""
+}
+
 # what docs/ARCHITECTURE.md does not name, as a file that a command has left
 nothing_else_is_at_the_top() {
 	local names="LICENSE Makefile README.md analyzer cli core debian docs replay scripts shim"
@@ -138,5 +148,6 @@ try guest_exports_verbs_only
 try nothing_else_is_at_the_top
 try what_cannot_be_tried_has_failed
 try promises_have_their_tests
+try transcripts_have_their_tests
 try "table of the columns of chunks is up to date" scripts/data-table --check
 try "table of the software device's verbs is up to date" scripts/soft-table --check
