@@ -13,6 +13,7 @@
 
 #include "analyzer/model/control.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/refused_call.h"
 #include "analyzer/model/refused_make.h"
@@ -234,6 +235,32 @@ static bool has_no_data(const struct refused *r, char *text, size_t size)
 	return false;
 }
 
+/* Are these requests messages and WRITEs, which need no more than what is recorded? */
+static bool are_plain(const struct post *post)
+{
+	for (uint32_t i = 0; i < post->nwr; i++)
+		if (post->wr[i].opcode != ABI_WR_RDMA_WRITE &&
+		    !operation_takes_receive(post->wr[i].opcode))
+			return false;
+	return post->nwr;
+}
+
+/* If nothing is wrong with the requests: the batch before was left open. */
+static bool left_batch_open(const struct refused *r, char *text, size_t size)
+{
+	const struct qp *qp = r->object ? r->object->qp : NULL;
+
+	if (!qp || r->event->kind != TRACE_POST || qp_state(r->object) != ABI_QPS_RTS ||
+	    (qp->type != ABI_QPT_RC && qp->type != ABI_QPT_UC) || !are_plain(r->event->post))
+		return false;
+	snprintf(text, size,
+		 "its requests look valid. Probably an earlier ibv_wr_start() of %s "
+		 "was followed by neither ibv_wr_complete() nor ibv_wr_abort(), as when a function "
+		 "returns in between; or the data of a request was set twice",
+		 r->object->name);
+	return true;
+}
+
 /* clang-format off */
 static const struct reason_row {
 	enum verb verb;          /* VERB_COUNT: any */
@@ -272,6 +299,7 @@ static const struct reason_row {
 	{ VERB_wr_complete, -1, 0, refused_explain_post },
 	{ VERB_wr_complete, -1, EINVAL, lacks_start },
 	{ VERB_wr_complete, -1, EINVAL, has_no_data },
+	{ VERB_wr_complete, -1, EINVAL, left_batch_open },
 	{ VERB_post_srq_recv, -1, 0, refused_explain_elements },
 	{ VERB_post_wq_recv, -1, 0, refused_explain_elements },
 	{ VERB_COUNT, -1, ENOMEM, refused_explain_full_queue },

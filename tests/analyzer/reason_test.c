@@ -239,6 +239,12 @@ static const struct of_post {
 	{ "no_data", IBV_QPS_RTS, VERB_wr_complete, IBV_WR_SEND, 0, 0, EINVAL,
 	  "wr[0], IBV_WR_SEND, has no data: call ibv_wr_set_sge() or a similar function after the "
 	  "one that begins the request" },
+	{ "batch_left_open", IBV_QPS_RTS, VERB_wr_complete, IBV_WR_SEND, 1, 0, EINVAL,
+	  "its requests look valid. Probably an earlier ibv_wr_start() of qp1 was "
+	  "followed by neither ibv_wr_complete() nor ibv_wr_abort(), as when a function returns in "
+	  "between; or the data of a request was set twice" },
+	{ "builder_unexplained", IBV_QPS_RTS, VERB_wr_complete, IBV_WR_RDMA_READ, 1, 0, EINVAL,
+	  NULL },
 	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
 };
 
