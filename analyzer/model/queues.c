@@ -297,6 +297,8 @@ static int run_post_checks(struct model *model, const struct trace_event *event,
 {
 	bool send = post_is_send(event->post);
 
+	if (steady_begin_post(model, event->process) < 0)
+		return -ENOMEM;
 	if (queue && taken)
 		count_post(queue, event, taken);
 	if (queue && send && taken)
@@ -315,7 +317,8 @@ static int run_post_checks(struct model *model, const struct trace_event *event,
 		unreceived_note_post(object, event, taken);
 	if (queue && send && queue->datagrams)
 		datagram_check_post(model, event, queue, taken);
-	return steady_note_post(model, event);
+	steady_note_post(model, event);
+	return 0;
 }
 
 int queues_process_post(struct model *model, const struct trace_event *event, struct life *object)

@@ -104,7 +104,7 @@ void serial_note_post(struct model *model, struct queue *queue, const struct tra
 {
 	const struct post *post = event->post;
 	const struct wr *wr = &post->wr[0];
-	const struct steady *steady = steady_of(model, event->process);
+	const struct steady *steady = &model->steadies[event->process];
 	const struct queue_serial last = queue->serial;
 	struct queue_serial *now = &queue->serial;
 
@@ -113,8 +113,8 @@ void serial_note_post(struct model *model, struct queue *queue, const struct tra
 	now->posted_n = event->id.n;
 	now->polled_n = 0;
 	now->posted = event->time;
-	now->sends = steady ? steady->sends : 0;
-	now->received = steady ? steady->received : 0;
+	now->sends = steady->sends;
+	now->received = steady->received;
 	now->stride = (int64_t)(wr->remote_addr - last.remote);
 	now->local = buffer_of(wr);
 	now->remote = wr->remote_addr;
@@ -125,7 +125,7 @@ void serial_note_post(struct model *model, struct queue *queue, const struct tra
 		now->ready &= now->others == last.others;
 	}
 	now->crossed = false;
-	if (steady && steady->posted_to != queue)
+	if (steady->posted_to != queue)
 		note_crossed(model, queue, event, &last);
 }
 

@@ -57,13 +57,15 @@ static __attribute__((noinline)) void count_waiting(struct steady *steady)
 	steady->waiting_ns = 0;
 }
 
-int steady_note_post(struct model *model, const struct trace_event *event)
+int steady_begin_post(struct model *model, uint32_t process)
 {
-	struct steady *steady;
+	return process >= model->nsteadies && make_room(model, process) ? -ENOMEM : 0;
+}
 
-	if (event->process >= model->nsteadies && make_room(model, event->process))
-		return -ENOMEM;
-	steady = &model->steadies[event->process];
+void steady_note_post(struct model *model, const struct trace_event *event)
+{
+	struct steady *steady = &model->steadies[event->process];
+
 	if (steady->thread != event->id.thread)
 		note_poster(steady, event->id.thread);
 	steady->until = event->time;
@@ -73,7 +75,6 @@ int steady_note_post(struct model *model, const struct trace_event *event)
 		steady->first_send = event->time;
 	if (steady->waiting_registered || steady->waiting_calls || steady->waiting_asked)
 		count_waiting(steady);
-	return 0;
 }
 
 void steady_note_receive(struct model *model, uint32_t process)

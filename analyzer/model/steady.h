@@ -69,8 +69,11 @@ struct steady {
 	} turns;
 };
 
-/* A post of the application. 0 or -ENOMEM. */
-int steady_note_post(struct model *model, const struct trace_event *event);
+/* Before a post of @process is judged: make room for its state. 0 or -ENOMEM. */
+int steady_begin_post(struct model *model, uint32_t process);
+
+/* A post of the application, after steady_begin_post(). */
+void steady_note_post(struct model *model, const struct trace_event *event);
 
 /* A receive has completed. */
 void steady_note_receive(struct model *model, uint32_t process);
