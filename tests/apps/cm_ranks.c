@@ -272,6 +272,7 @@ static pid_t start_rank(int number, char **argv)
 
 static int launch_ranks(char **argv)
 {
+	static const int signals[] = { SIGSTOP, SIGTERM, SIGCONT };
 	pid_t pids[RANKS];
 	int status, failed = 0;
 
@@ -284,9 +285,10 @@ static int launch_ranks(char **argv)
 		usleep(1000);
 	if (board->planted)
 		usleep(WAITS_MS * 1000);
-	/* at once: nobody hears of the end of another one */
-	for (int i = 0; i < RANKS && board->planted; i++)
-		kill(pids[i], SIGTERM);
+	/* all are stopped before the first one ends: none has an event of its end */
+	for (size_t k = 0; k < sizeof(signals) / sizeof(*signals) && board->planted; k++)
+		for (int i = 0; i < RANKS; i++)
+			kill(pids[i], signals[k]);
 	for (int i = 0; i < RANKS; i++) {
 		MUST(waitpid(pids[i], &status, 0) != pids[i]);
 		failed |= status != 0;
