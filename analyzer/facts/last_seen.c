@@ -1,5 +1,6 @@
 #include "analyzer/facts/last_seen.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,28 +8,33 @@
 #include "analyzer/model/words.h"
 #include "core/base/text.h"
 
-static void put_stopped(struct text *t, const struct stall *stall)
+void last_seen_put_stopped(struct text *t, const struct stall *stall)
 {
 	char when[32], at[32];
 
-	text_addf(t, "it was stopped%s from %s on, for %s",
+	text_addf(t, "was stopped%s from %s on, for %s",
 		  stall->seen == 't' ? " by a debugger" : " by a signal",
 		  words_format_span(stall->seen_since, at),
 		  words_format_span(stall->time - stall->seen_since, when));
 }
 
+const char *last_seen_describe(const struct stall *stall, char text[LAST_SEEN_TEXT])
+{
+	text[0] = '\0';
+	if (stall->seen == 'R')
+		snprintf(text, LAST_SEEN_TEXT, "it was running");
+	else if (stall->seen && stall->wchan[0])
+		snprintf(text, LAST_SEEN_TEXT, "it slept in the kernel, in %s", stall->wchan);
+	return text;
+}
+
 static void put_quiet(struct text *t, const struct stall *stall)
 {
-	char when[32];
+	char when[32], seen[LAST_SEEN_TEXT];
 
-	if (stall->seen != 'R' && !stall->wchan[0])
-		return;
-	text_addf(t, "it called no verb for %s: ",
-		  words_format_span(stall->time - stall->last.time, when));
-	if (stall->seen == 'R')
-		text_addf(t, "it was running");
-	else
-		text_addf(t, "it slept in the kernel, in %s", stall->wchan);
+	if (*last_seen_describe(stall, seen))
+		text_addf(t, "it called no verb for %s: %s",
+			  words_format_span(stall->time - stall->last.time, when), seen);
 }
 
 /* The state comes first: such a process waits for nothing, whatever is outstanding. */
@@ -36,10 +42,12 @@ static void complete_fact(struct fact *fact, const struct stall *stall)
 {
 	struct text t = { 0 };
 
-	if (stall->state == STALL_STOPPED)
-		put_stopped(&t, stall);
-	else if (stall->state == STALL_QUIET && !stall->forked.id.thread)
+	if (stall->state == STALL_STOPPED) {
+		text_addf(&t, "it ");
+		last_seen_put_stopped(&t, stall);
+	} else if (stall->state == STALL_QUIET && !stall->forked.id.thread) {
 		put_quiet(&t, stall);
+	}
 	if (t.used && fact->because)
 		text_addf(&t, "; %s", fact->because);
 	if (t.used && !t.failed) {

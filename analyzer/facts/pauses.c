@@ -111,7 +111,7 @@ static void note_qp(const struct pauses *pauses, struct model *model,
 	if (!qp || qp->id != event->poll->wc[0].qp)
 		return;
 	pause->qp = qp->id;
-	other = qp->peer ? peer_find_other(model_peers(model), qp->peer) : NULL;
+	other = peer_find_other(model_peers(model), qp->peer);
 	if (other && other->process != event->process)
 		pause->other = other->process;
 }

@@ -173,11 +173,6 @@ static bool note_oldest_request(void *arg, const struct queue *queue,
 	return false;
 }
 
-static const struct peer *find_other_end(struct model *model, const struct life *qp)
-{
-	return qp->peer ? peer_find_other(model_peers(model), qp->peer) : NULL;
-}
-
 /*
  * The largest possible ordinal, from 1, of @request among all requests ever posted to @queue,
  * including those that a RESET removed.
@@ -194,7 +189,8 @@ static uint64_t find_ordinal(const struct queue *queue, const struct queue_reque
 /* Has the peer received the oldest send? Messages are received in the order of the posts. */
 static bool has_arrived(struct model *model, const struct outstanding_requests *found)
 {
-	struct peer_work work = queues_work_of(find_other_end(model, found->sends->owner));
+	struct peer_work work =
+		queues_work_of(peer_find_other(model_peers(model), found->sends->owner->peer));
 
 	return work.known && queue_takes_receive(found->oldest->opcode) &&
 	       work.received >= find_ordinal(found->sends, found->oldest);
@@ -225,7 +221,7 @@ static void note_hangup(struct wait *wait, const struct life *qp, const struct p
 
 static void note_peer(struct wait *wait, struct model *model, const struct life *qp)
 {
-	const struct peer *peer = find_other_end(model, qp);
+	const struct peer *peer = peer_find_other(model_peers(model), qp->peer);
 
 	if (!peer)
 		return;
@@ -385,7 +381,7 @@ static struct moment find_unflushed(const struct life *srq)
 /* The queue pair itself is no other one, if its process has both ends. */
 static struct receive_cq find_peer_cq(struct model *model, const struct life *qp)
 {
-	const struct peer *peer = find_other_end(model, qp);
+	const struct peer *peer = peer_find_other(model_peers(model), qp->peer);
 	struct receive_cq cq = peer->life ? queues_receive_cq(peer->life) : peer->left_cq;
 
 	if (cq.others && queues_receive_cq(qp).id == cq.id)

@@ -145,7 +145,7 @@ static bool is_received(const struct queue_request *request)
 static void note_arrival(struct model *model, const struct trace_event *event, struct life *qp,
 			 const struct queue_request *send)
 {
-	struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	struct peer *other = peer_find_other(&model->peers, qp->peer);
 	struct life *there = other ? other->life : NULL;
 	struct cq_event *wake;
 	int64_t slack;

@@ -21,7 +21,7 @@ static bool is_ready(const struct life *qp)
 /* The other end of @qp, if its messages of this connection are known; else NULL. */
 static struct life *find_other(struct model *model, const struct life *qp)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	struct life *life = other && other->is_rc ? other->life : NULL;
 
 	return life && is_ready(life) && other->since >= qp->qp->reset ? life : NULL;

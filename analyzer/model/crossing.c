@@ -198,7 +198,7 @@ static void check_write(struct model *model, struct queue *queue, const struct q
 {
 	struct overlaps *overlaps = queue->overlaps;
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	uint64_t bytes = count_bytes(queue, write);
 	const struct crossing *earlier;
 
@@ -231,7 +231,7 @@ static void check_place(struct model *model, struct queue *queue, const struct q
 {
 	struct overlaps *overlaps = queue->overlaps;
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const uint64_t from = queue_sge(queue, write, 0)->addr;
 	uint64_t bytes = count_bytes(queue, write);
 	const struct crossing *earlier;

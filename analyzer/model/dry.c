@@ -28,7 +28,7 @@ enum {
 static uint64_t count_sent(struct model *model, const struct trace_event *event,
 			   const struct life *qp, int64_t time)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const struct queue *sends = other && other->life ? other->life->sq : NULL;
 	int64_t slack;
 	uint64_t n;
@@ -78,7 +78,7 @@ void dry_note_post(struct model *model, const struct trace_event *event, const s
 static struct queue *find_receives(struct model *model, const struct life *qp,
 				   const struct life **ret_other)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const struct life *life = other ? other->life : NULL;
 
 	if (!life || !other->is_rc || !life->rq || !life->rq->owner || life->rq->doubt ||

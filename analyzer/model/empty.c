@@ -22,7 +22,7 @@ static uint64_t count_bytes(const struct queue *queue, const struct queue_reques
 /* The bytes of the receive that the next message to the peer of @qp takes; 0: not known. */
 static uint64_t find_room(struct model *model, const struct life *qp)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const struct queue *receives = other && other->life ? other->life->rq : NULL;
 	const struct queue_request *oldest =
 		receives && !receives->doubt ? queue_oldest(receives) : NULL;

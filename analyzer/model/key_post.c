@@ -225,7 +225,7 @@ static void check_remote_range(const struct post_check *l, const struct wr *wr)
 {
 	struct peers *peers = &l->model->peers;
 	const struct keys *keys = &l->model->keys;
-	const struct peer *other = l->queue->peer ? peer_find_other(peers, l->queue->peer) : NULL;
+	const struct peer *other = peer_find_other(peers, l->queue->peer);
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[2];
 	uint64_t changes = keys->changes + peers->changes, length = wr_bytes(wr);
 	struct key *key;
@@ -358,7 +358,7 @@ static void report_suspect(struct model *model, const struct suspect *s, int sta
 	if (!use.queue || use.queue->state != LIFE_LIVE)
 		return;
 	if (s->sge < 0) {
-		use.peer = owner->peer ? peer_find_other(&model->peers, owner->peer) : NULL;
+		use.peer = peer_find_other(&model->peers, owner->peer);
 		owner = use.peer ? use.peer->life : NULL;
 	}
 	if (owner && keys_has_seen_all(model, owner))

@@ -204,7 +204,7 @@ static void check_remote_read(struct model *model, struct queue *queue,
 static struct queue *receives_of_peer(struct model *model, const struct queue *queue)
 {
 	struct life *qp = queue->owner;
-	struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	struct peer *other = peer_find_other(&model->peers, qp->peer);
 	struct queue *rq = other && other->life ? other->life->rq : NULL;
 
 	return rq && !rq->doubt && rq->owner && other->life->state == LIFE_LIVE ? rq : NULL;
@@ -318,7 +318,7 @@ static uint64_t count_polled(const struct queue *rq)
 static bool find_seen(struct model *model, const struct queue *queue, uint64_t *ret_seen)
 {
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const struct queue *sq = other && other->life ? other->life->sq : NULL;
 	uint64_t polled = is_in_order(qp) ? count_polled(qp->rq) : 0;
 
@@ -403,7 +403,7 @@ static bool is_another_message(const struct queue *queue, const struct queue_req
 static bool sends_to_own_process(struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 
 	return other && other->life && other->life->process == qp->process;
 }

@@ -249,7 +249,7 @@ static struct peer *find_connected_peer(struct peers *peers, const struct peer *
 
 struct peer *peer_find_other(struct peers *peers, struct peer *peer)
 {
-	if (!peer->connected)
+	if (!peer || !peer->connected)
 		return NULL;
 	if (peer->changes != peers->changes) {
 		peer->other = find_connected_peer(peers, peer, false)

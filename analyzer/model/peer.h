@@ -104,7 +104,7 @@ struct peers {
 
 void peer_fini(struct peers *peers);
 
-/* The peer of @peer, alive or destroyed; NULL: not known. */
+/* The peer of @peer, alive or destroyed; NULL: not known, or @peer is NULL. */
 struct peer *peer_find_other(struct peers *peers, struct peer *peer);
 
 /*

@@ -53,7 +53,7 @@ void read_release_note_message(struct model *model, const struct trace_event *ev
 			       const struct life *qp)
 {
 	struct read_release_polled *polled = model->release;
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const struct queue *sends = other && other->life ? other->life->sq : NULL;
 	const struct read_release *release = sends ? sends->release : NULL;
 

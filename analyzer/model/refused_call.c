@@ -293,7 +293,7 @@ static const struct life *find_qp(const struct life *id)
 }
 
 /* What happens once to an identifier. */
-bool refused_repeated(const struct refused *r, char *text, size_t size)
+bool refused_explain_repetition(const struct refused *r, char *text, size_t size)
 {
 	const enum verb verb = r->event->call->verb;
 	const struct life *id = r->object, *qp = find_qp(id);

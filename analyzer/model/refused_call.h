@@ -24,7 +24,7 @@ bool refused_explain_given_up(const struct refused *r, char *text, size_t size);
 bool refused_explain_reconnect(const struct refused *r, char *text, size_t size);
 bool refused_explain_no_route(const struct refused *r, char *text, size_t size);
 bool refused_explain_role(const struct refused *r, char *text, size_t size);
-bool refused_repeated(const struct refused *r, char *text, size_t size);
+bool refused_explain_repetition(const struct refused *r, char *text, size_t size);
 bool refused_explain_rejection(const struct refused *r, char *text, size_t size);
 bool refused_explain_parameters(const struct refused *r, char *text, size_t size);
 

@@ -53,7 +53,7 @@ static bool lacks_domain(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_srq_parts(const struct refused *r, char *text, size_t size)
+bool refused_explain_srq_parts(const struct refused *r, char *text, size_t size)
 {
 	static const struct {
 		uint32_t bit;

@@ -14,7 +14,7 @@ bool refused_explain_null_pd(const struct refused *r, char *text, size_t size);
 bool refused_explain_extension(const struct refused *r, char *text, size_t size);
 
 /* ibv_create_srq_ex(): the bit for the PD, XRC domain or CQ. */
-bool refused_srq_parts(const struct refused *r, char *text, size_t size);
+bool refused_explain_srq_parts(const struct refused *r, char *text, size_t size);
 
 /* ibv_qp_to_qp_ex() of a queue pair that has no ibv_wr_*(). */
 bool refused_explain_builders(const struct refused *r, char *text, size_t size);

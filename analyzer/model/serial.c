@@ -23,7 +23,7 @@ enum { WAIT_EVENTS = 8 };
 static inline __attribute__((always_inline)) uint64_t count_others(struct model *model,
 								   const struct life *qp)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 
 	if (!other || other == qp->peer)
 		return 0;

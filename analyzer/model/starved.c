@@ -19,7 +19,7 @@ enum {
 static struct queue *find_sends(struct model *model, const struct life *qp,
 				const struct peer **ret_other)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	struct queue *sends = other && other->life ? other->life->sq : NULL;
 
 	/* several threads post: the order of their messages is not known */
@@ -92,7 +92,7 @@ bool starved_explains(const struct queue_request *request, int64_t timer, int64_
 static int64_t find_starved(struct model *model, const struct life *qp,
 			    const struct queue_request *request)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 	const struct life *life = other ? other->life : NULL;
 	const struct queue *receives = life ? life->rq : NULL;
 	int64_t slack;

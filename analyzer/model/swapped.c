@@ -23,7 +23,7 @@ static struct swapped *entry_of(const struct model *model, uint64_t addr)
 static uint32_t peer_process(struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 
 	return other ? other->process : 0;
 }

@@ -32,7 +32,7 @@ static struct unordered *unordered_of(struct queue *queue)
 static uint32_t peer_process(struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue->owner;
-	const struct peer *other = qp && qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = qp ? peer_find_other(&model->peers, qp->peer) : NULL;
 
 	return other ? other->process : 0;
 }

@@ -65,7 +65,7 @@ static void count_datagram(struct model *model, const struct trace_event *event,
 static void count_message(struct model *model, const struct trace_event *event,
 			  const struct life *qp)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 
 	if (other && other->life && other->life->qp && other->life->qp->type == ABI_QPT_UC)
 		compare_receives(other->life,
@@ -90,7 +90,7 @@ void unreceived_note_send(struct model *model, const struct trace_event *event,
 
 static void find_sender(struct model *model, const struct life *qp, struct unreceived *ret)
 {
-	const struct peer *other = qp->peer ? peer_find_other(&model->peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, qp->peer);
 
 	if (!other || (other->life && (!other->life->sq || !other->life->qp)))
 		return;

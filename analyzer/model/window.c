@@ -99,7 +99,7 @@ static struct key *find_window(struct model *model, uint32_t process, uint64_t c
 void window_note_invalidated(struct model *model, const struct trace_event *event,
 			     const struct life *queue, uint32_t i)
 {
-	const struct peer *other = queue->peer ? peer_find_other(&model->peers, queue->peer) : NULL;
+	const struct peer *other = peer_find_other(&model->peers, queue->peer);
 	const struct wr *wr = &event->post->wr[i];
 	struct key *key = NULL;
 

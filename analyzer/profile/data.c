@@ -339,9 +339,8 @@ static void add_time(struct profiler *p, struct histogram **histogram, int64_t t
 static void time_stall(struct profiler *p, struct profile_queue *queue,
 		       const struct model_complete *told, int64_t took)
 {
-	const struct peer *other = told->qp && told->qp->peer
-					   ? peer_find_other(model_peers(p->model), told->qp->peer)
-					   : NULL;
+	const struct peer *other =
+		told->qp ? peer_find_other(model_peers(p->model), told->qp->peer) : NULL;
 	const struct qp *qp = other && other->life ? other->life->qp : NULL;
 	unsigned int code = qp ? qp->min_rnr_timer & 31 : 0;
 

@@ -180,7 +180,7 @@ static void complete_receive(struct profiler *p, struct sender *sender, int64_t 
 static struct sender *sender_of_peer(struct profiler *p, const struct life *qp)
 {
 	struct peers *peers = model_peers(p->model);
-	const struct peer *other = qp->peer ? peer_find_other(peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(peers, qp->peer);
 
 	if (!other || peer_slack(peers, qp->process, other->process))
 		return NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/facts/delays.h"
+#include "analyzer/facts/last_seen.h"
 #include "analyzer/model/words.h"
 #include "core/wire/desc.h"
 
@@ -88,7 +89,7 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 /* The process called no verb: it does something else. */
 static void put_without_verbs(struct text *t, const struct stall *stall)
 {
-	char id[32], when[32], n[WORDS_COUNT];
+	char id[32], when[32], n[WORDS_COUNT], seen[LAST_SEEN_TEXT];
 
 	if (stall->forked.id.thread)
 		text_addf(t, "called %s(), %s, and no verb since, for %s", stall->how,
@@ -100,20 +101,8 @@ static void put_without_verbs(struct text *t, const struct stall *stall)
 	if (stall->count)
 		text_addf(t, "; %s had come to %s",
 			  words_format_count(stall->count, "completion", n), stall->object);
-	if (stall->seen == 'R')
-		text_addf(t, "; it was running");
-	else if (stall->seen && stall->wchan[0])
-		text_addf(t, "; it slept in the kernel, in %s", stall->wchan);
-}
-
-static void put_stopped(struct text *t, const struct stall *stall)
-{
-	char when[32], at[32];
-
-	text_addf(t, "was stopped%s from %s on, for %s",
-		  stall->seen == 't' ? " by a debugger" : " by a signal",
-		  words_format_span(stall->seen_since, at),
-		  words_format_span(stall->time - stall->seen_since, when));
+	if (*last_seen_describe(stall, seen))
+		text_addf(t, "; %s", seen);
 }
 
 void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall)
@@ -126,7 +115,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 		put_ended(t, stall);
 		break;
 	case STALL_STOPPED:
-		put_stopped(t, stall);
+		last_seen_put_stopped(t, stall);
 		break;
 	case STALL_MISLED:
 		put_misled(t, stall);

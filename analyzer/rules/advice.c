@@ -62,8 +62,7 @@ void perf_006(struct check *check, const struct model_exit *end)
 static int64_t allowed_reads(struct check *check, const struct life *qp)
 {
 	const struct device *own = device_of(check, qp);
-	const struct peer *other =
-		qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
+	const struct peer *other = peer_find_other(model_peers(check->model), qp->peer);
 	int64_t most = own ? own->max_qp_init_rd_atom : 0;
 
 	if (other && other->device && other->device->known && other->device->max_qp_rd_atom < most)
@@ -167,8 +166,7 @@ static uint32_t port_of(const struct qp *qp)
 /* The active MTU of the port at the other end; 0: not known. */
 static uint32_t other_mtu(struct check *check, const struct life *qp)
 {
-	const struct peer *other =
-		qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
+	const struct peer *other = peer_find_other(model_peers(check->model), qp->peer);
 	const struct device_port *port =
 		other ? device_find_port(other->device, other->port) : NULL;
 

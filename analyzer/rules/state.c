@@ -578,8 +578,7 @@ static const struct device_gid *find_routable(const struct device *device,
 /* The GID that the other end of @life sends from; NULL: not known. */
 static const struct device_gid *find_other_gid(struct check *check, const struct life *life)
 {
-	const struct peer *other =
-		life->peer ? peer_find_other(model_peers(check->model), life->peer) : NULL;
+	const struct peer *other = peer_find_other(model_peers(check->model), life->peer);
 
 	return other && other->connected && other->place.is_global
 		       ? device_find_gid(other->device, other->port, other->sgid_index)

@@ -121,8 +121,7 @@ static void describe_drained(const struct leftover_completions *left, struct fin
 static bool has_arrived(struct check *check, const struct life *qp,
 			const struct queue_request *message)
 {
-	const struct peer *other =
-		qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
+	const struct peer *other = peer_find_other(model_peers(check->model), qp->peer);
 	const struct life *there = other ? other->life : NULL;
 
 	return message->message && there && !there->unwatched && there->taken >= message->message;
@@ -182,7 +181,7 @@ static bool has_hung_up_first(struct check *check, const struct life *qp,
 			      const struct moment *hangup)
 {
 	struct peers *peers = model_peers(check->model);
-	const struct peer *other = qp->peer ? peer_find_other(peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(peers, qp->peer);
 	struct moment theirs;
 	int64_t slack;
 
@@ -203,7 +202,7 @@ static bool may_have_told(struct check *check, const struct life *qp,
 			  const struct queue_request *message, const struct moment *hangup)
 {
 	struct peers *peers = model_peers(check->model);
-	const struct peer *other = qp->peer ? peer_find_other(peers, qp->peer) : NULL;
+	const struct peer *other = peer_find_other(peers, qp->peer);
 	const struct life *there = other ? other->life : NULL;
 
 	if (!there || !there->rq)
@@ -263,8 +262,7 @@ static const struct queue_request *find_unsignalled(const struct queue *sq)
 static bool is_unknown(struct check *check, const struct life *qp, const struct queue_request *last,
 		       int64_t now)
 {
-	const struct peer *other =
-		qp->peer ? peer_find_other(model_peers(check->model), qp->peer) : NULL;
+	const struct peer *other = peer_find_other(model_peers(check->model), qp->peer);
 	struct peer_work work = queues_work_of(other);
 	int64_t polled = other && other->life && other->life->rq ? other->life->rq->polled : now;
 

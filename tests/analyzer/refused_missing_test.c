@@ -42,12 +42,12 @@ static const struct row {
 	  "{\"qp_init_attr_ex\":{\"qp_type\":\"IBV_QPT_RC\",\"comp_mask\":65,"
 	  "\"send_ops_flags\":20}}",
 	  NULL },
-	{ "srq_without_its_domain", refused_srq_parts, VERB_create_srq_ex,
+	{ "srq_without_its_domain", refused_explain_srq_parts, VERB_create_srq_ex,
 	  "{\"srq_init_attr_ex\":{\"comp_mask\":11,\"srq_type\":\"IBV_SRQT_XRC\"}}",
 	  "comp_mask lacks IBV_SRQ_INIT_ATTR_XRCD" },
-	{ "srq_of_xrc", refused_srq_parts, VERB_create_srq_ex,
+	{ "srq_of_xrc", refused_explain_srq_parts, VERB_create_srq_ex,
 	  "{\"srq_init_attr_ex\":{\"comp_mask\":15,\"srq_type\":\"IBV_SRQT_XRC\"}}", NULL },
-	{ "srq_without_its_pd", refused_srq_parts, VERB_create_srq_ex,
+	{ "srq_without_its_pd", refused_explain_srq_parts, VERB_create_srq_ex,
 	  "{\"srq_init_attr_ex\":{\"comp_mask\":0}}", "comp_mask lacks IBV_SRQ_INIT_ATTR_PD" },
 };
 

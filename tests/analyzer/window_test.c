@@ -66,8 +66,9 @@ int keys_rename(struct keys *keys, struct key *of, uint32_t lkey, uint32_t rkey)
 struct peer *peer_find_other(struct peers *peers, struct peer *of)
 {
 	assert_ptr_equal(peers, &model.peers);
-	assert_ptr_equal(of, &peer);
-	return has_other ? &other : NULL;
+	if (of)
+		assert_ptr_equal(of, &peer);
+	return of && has_other ? &other : NULL;
 }
 
 const char *words_format_span(int64_t ns, char text[32])
